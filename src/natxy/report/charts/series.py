@@ -40,8 +40,11 @@ def series_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
         if rows and len(rows) + len(course) > _MOST_ROWS:
             break
         rows += course
-    if not rows:
-        return None
+    return course_chart(rows, name=name) if rows else None
+
+
+def course_chart(rows: Sequence[Row], *, name: str) -> Chart:
+    """Draws rows with `trial`, `series`, `second` and `frames`: the first trial, with the others to choose from."""
     trials = list(dict.fromkeys(str(row["trial"]) for row in rows))
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     tooltip: list[Spec] = [

@@ -47,11 +47,16 @@ def pictures(charts: Iterable[Chart]) -> dict[str, Markup]:
 
 
 @cache
+def with_vega(script: str) -> str:
+    """Returns a script together with Vega, which it uses, about 0.9 MB."""
+    bundle: str = vl_convert.javascript_bundle(script, vl_version=VEGA_LITE)
+    return bundle
+
+
 def live_script() -> str:
-    """Returns Vega and the code that draws the live charts, as the text of a script element of about 0.9 MB."""
-    bundle: str = vl_convert.javascript_bundle(_text_of("charts.js"), vl_version=VEGA_LITE)
+    """Returns Vega and the code that draws the live charts, as the text of a script element."""
     # An HTML parser would take these for the end of the element or for a comment, even within a string.
-    return bundle.replace("</script", r"<\/script").replace("<!--", r"<\!--")
+    return with_vega(_text_of("charts.js")).replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
 def source_hash(text: str) -> str:

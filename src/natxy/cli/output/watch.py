@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`natxy watch`: serves a page that shows a run while it measures."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from natxy.cli.completion import runs
+from natxy.cli.console import Console
+from natxy.cli.errors import reported_errors
+from natxy.errors import PlanError
+
+# The number of the RFC that most procedures are from.
+_PORT: Final = 8219
+
+
+def watch(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+    ],
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes any that is free.")
+    ] = _PORT,
+) -> None:
+    """Show a run in a browser of this machine while it measures, or after it has ended.
+
+    The page is served until Ctrl-C. Only who knows its address, which has a secret in it, sees the run; through ssh,
+    `ssh -L 8219:127.0.0.1:8219 TESTER` leads to it. Nothing is written into the folder.
+    """
+    with reported_errors():
+        try:
+            # An installation has them only as an extra.
+            from natxy.watch.page.server import LOOPBACK, application, bound, serve
+        except ModuleNotFoundError as error:
+            raise PlanError(
+                "`natxy watch` needs natxy's extra `watch`, the packages starlette and uvicorn, which are not "
+                "installed; "
+                f"run {sys.executable} -m pip install 'starlette>=1,<2' 'uvicorn>=0.40,<1'"
+            ) from error
+        from natxy.watch.page.address import token_of
+
+        token = token_of(folder)
+        app = application(folder, token)
+        with bound(port) as listening:
+            number = listening.getsockname()[1]
+            Console(soft_wrap=True).print(f"http://{LOOPBACK}:{number}/{token}/")
+            serve(app, listening)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the events in the folder of a run, which may be measuring, have ended, or be resumed later."""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from natxy.errors import PlanError
+from natxy.events.base import Event
+from natxy.events.lines import EVENTS_FILE, event_of
+from natxy.events.trials import TrialFinished
+from natxy.report.charts.search import SearchStep
+from natxy.results.trials import Purpose
+from natxy.search.outcome import Outcome
+from natxy.watch.plain import PlainWatch
+from natxy.watch.state import State
+
+_MOST_LINES: Final = 300
+_AT_ONCE: Final = 2**20
+
+
+class Follower:
+    """Keeps the state of a run, the last lines of its log, and the steps of the current experiment's searches."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises PlanError when the folder has no events, or those of another version."""
+        self._file = folder / EVENTS_FILE
+        self._read_to = self._lines = 0
+        self.state = State()
+        self.last: Event | None = None
+        self.log: deque[str] = deque(maxlen=_MOST_LINES)
+        self.steps: list[SearchStep] = []
+        self._text = io.StringIO()
+        self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))
+        if not self._file.is_file():
+            raise PlanError(
+                f"{folder} has no {EVENTS_FILE}: it is no folder of a run, or of a natxy that wrote no events. `natxy "
+                "report` shows a run without them"
+            )
+        self.read()
+
+    def read(self) -> bool:
+        """Takes what has been written since; returns whether anything was."""
+        before = self._lines
+        with open(self._file, "rb") as file:
+            file.seek(self._read_to)
+            rest = b""
+            while chunk := file.read(_AT_ONCE):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self._lines += 1
+                    self._read_to += len(line) + 1
+                    if event := event_of(line, f"{self._file}:{self._lines}"):
+                        self._take(event)
+        return self._lines > before
+
+    def _take(self, event: Event) -> None:
+        before = self.state.experiment
+        self.state.receive(event)
+        self._plain.receive(event)
+        self.log += self._text.getvalue().splitlines()
+        self._text.seek(0)
+        self._text.truncate()
+        self.last = event
+        if self.state.experiment is not before:
+            self.steps = []
+        elif isinstance(event, TrialFinished) and self.state.attempt:
+            failed_to_prepare = event.purpose == Purpose.PREPARE and event.verdict == "fail"
+            if event.purpose == Purpose.PREPARE and event.verdict == "pass":
+                return
+            self.steps.append(
+                SearchStep(
+                    repetition=event.repetition,
+                    rate=self.state.attempt.rate,
+                    outcome=Outcome.UNPREPARED if failed_to_prepare else Outcome(event.verdict.value),
+                    step=f"step {event.step}, attempt {event.attempt}",
+                    reason=event.reason,
+                )
+            )

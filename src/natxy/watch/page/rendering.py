@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renders the state of a run as the parts of a page. All texts of a run are untrusted, and escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from natxy.events.trials import TrialFinished
+from natxy.plan.model.units import format_duration, format_quantity
+from natxy.report.charts.chart import Chart, unit_words
+from natxy.report.charts.search import search_chart
+from natxy.report.charts.series import course_chart
+from natxy.report.page.shared import style, with_vega
+from natxy.results.records import State as Ended
+from natxy.results.trials import KIND_WORDS
+from natxy.untrusted.texts import html, json_text, plain, plain_within
+from natxy.untrusted.values import utc
+from natxy.watch.page.follow import Follower
+from natxy.watch.state import State
+from natxy.watch.wording import ending_text, quantity_text, transfers_text
+
+# Longer searches would take a browser too long to draw each time.
+_MOST_STEPS: Final = 200
+
+_ENVIRONMENT: Final = Environment(
+    loader=PackageLoader("natxy.watch.page", "templates"),
+    autoescape=True,
+    finalize=html,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def page(follower: Follower) -> str:
+    """Returns the page, which fetches everything else."""
+    run = follower.state.run
+    return _ENVIRONMENT.get_template("watch.html.j2").render(name=run.name if run else "a run", style=style())
+
+
+@cache
+def script() -> str:
+    """Returns the page's script with Vega, about 0.9 MB."""
+    return with_vega(resources.files("natxy.watch.page").joinpath("templates/watch.js").read_text(encoding="utf-8"))
+
+
+def parts(follower: Follower, *, has_report: bool) -> dict[str, str]:
+    """Returns the parts of the page by name, as JSON: HTML of the state, the log, and specifications of two charts."""
+    charts = {"search": _search(follower), "course": _course(follower.state)}
+    specs = {name: _specification(chart) if chart else "null" for name, chart in charts.items()}
+    texts = {"state": _state(follower, has_report=has_report), "log": plain("\n".join(follower.log))}
+    return {name: json.dumps(text) for name, text in texts.items()} | specs
+
+
+def problem(text: str) -> str:
+    """Returns the part `state` when the events cannot be read any longer."""
+    return json.dumps(f"<p><strong>{html(text)}</strong></p>")
+
+
+def _specification(chart: Chart) -> str:
+    return json_text(plain_within(chart.spec), indent=None)
+
+
+def _state(follower: Follower, *, has_report: bool) -> str:
+    state = follower.state
+    return _ENVIRONMENT.get_template("state.html.j2").render(
+        run=state.run,
+        ended=state.ended,
+        share=state.share_done,
+        time_left=state.time_left_text,
+        at=utc(follower.last.time).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if follower.last else "",
+        facts=dict(_facts(state)),
+        verdict=state.last.verdict if isinstance(state.last, TrialFinished) else "",
+        experiments=list(_experiments(state)),
+        has_report=has_report,
+    )
+
+
+def _facts(state: State) -> Iterator[tuple[str, str]]:
+    experiment, attempt, progress, last = state.experiment, state.attempt, state.progress, state.last
+    if experiment is None:
+        return
+    if block := state.position.block:
+        yield "Block", block
+    yield "Experiment", f"{state.position.experiment(experiment)}: {experiment.title}"
+    yield "Repetition", state.position.repetition(experiment, state.repetition)
+    if attempt:
+        unit = experiment.step_unit
+        yield "Step", f"{attempt.step} of about {experiment.steps}: {quantity_text(attempt.rate, unit)}"
+        if attempt.lower is not None and attempt.upper is not None:
+            yield "Between", f"{format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
+    elif not state.ended:
+        yield "Step", "setting up"
+    if progress:
+        missing = max(0, progress.sent - progress.received)
+        counts = f"{progress.sent:,} of {progress.planned:,} sent, {missing:,} missing"
+        yield KIND_WORDS[progress.kind].capitalize(), counts
+    if isinstance(last, TrialFinished):
+        yield "Last trial", f"{last.title}: {last.verdict}, {last.reason}"
+        if last.dut_load:
+            cores = len(last.dut_load.cores)
+            yield "Gateway", f"{last.dut_load.busy_s / last.dut_load.elapsed_s:.2f} of {cores} cores busy in that trial"
+        pause = format_duration(last.tester_pause_s)
+        yield "Tester", f"99 % of its frames left at most {last.late_ns / 1000:,.1f} µs late; its core paused {pause}"
+    elif last:
+        yield "Last test", transfers_text(last.transfers)
+
+
+def _experiments(state: State) -> Iterator[tuple[str, str, str]]:
+    """Yields title, how far it is, and the class of that for each experiment of the plan."""
+    ended = {experiment.name: event for experiment, event in state.finished}
+    for experiment in state.run.experiments if state.run else ():
+        done = f"{state.done[experiment.name]} of {experiment.repetitions} repetitions done"
+        if event := ended.get(experiment.name):
+            yield experiment.title, ending_text(experiment, event), "pass" if event.state == Ended.DONE else "invalid"
+        elif experiment is state.experiment and not state.ended:
+            yield experiment.title, f"measuring; {done}", "now"
+        else:
+            yield (
+                experiment.title,
+                f"waiting; {done}" if state.done[experiment.name] else "waiting",
+                "",
+            )
+
+
+def _search(follower: Follower) -> Chart | None:
+    experiment, steps = follower.state.experiment, follower.steps[-_MOST_STEPS:]
+    if experiment is None or not steps:
+        return None
+    return search_chart(
+        steps, name="search", title=experiment.title, unit=unit_words(experiment.step_unit), median=None
+    )
+
+
+def _course(state: State) -> Chart | None:
+    rows = [
+        {"trial": state.course_title, "series": series, "second": number, "frames": frames}
+        for number, second in enumerate(state.course)
+        for series, frames in (("sent", second.sent), ("received", second.received))
+    ]
+    return course_chart(rows, name="course") if len(state.course) > 1 else None

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at runs through the server of `natxy watch`, by HTTP and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.engine.messages.results import Cause, Verdict
+from natxy.events.base import Event
+from natxy.events.lines import EVENTS_FILE
+from natxy.events.listener import RunListener
+from natxy.events.run import RepetitionStarted, RunFinished
+from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
+from natxy.events.writer import events_into
+from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.records import RunState
+from natxy.results.trials import Purpose, TrialKind
+from natxy.run.run import run_plan
+from natxy.run.telling import run_started
+from tests.support.browser import CHROMIUM, browser
+from tests.support.command import HANG_S, command, natxy
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+ATTEMPT: Any = {"experiment": "x", "repetition": 1, "attempt": 1}
+
+
+@pytest.fixture(autouse=True)
+def _own_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def plan() -> ResolvedPlan:
+    experiment = {
+        "name": "x",
+        "title": HOSTILE,
+        "procedure": "throughput",
+        "gateway": "simulated",
+        "repeat": 1,
+        "search": {"min_rate": "10k", "max_rate": "1M"},
+    }
+    return resolve(Plan.model_validate({"name": "p", "testbed": {"kind": "simulated"}, "experiments": [experiment]}))
+
+
+class Run:
+    """A run that goes on as a test wants it to."""
+
+    def __init__(self, folder: Path, plan: ResolvedPlan) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.tell(run_started(plan, folder, resumed=False), RepetitionStarted(experiment="x", repetition=1))
+
+    def tell(self, *events: Event) -> None:
+        with events_into(self.folder / EVENTS_FILE, pytest.fail) as writer:
+            for event in events:
+                writer.receive(event)
+
+    def begin(self, step: int, rate: float) -> None:
+        trial = TrialStarted(step=step, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, rate_fps=rate, **ATTEMPT)
+        self.tell(AttemptStarted(step=step, rate=rate, lower=1e4, upper=1e6, **ATTEMPT), trial)
+
+    def progress(self, elapsed_s: float, sent: int, received: int) -> None:
+        self.tell(
+            TrialProgress(kind=TrialKind.TRAFFIC, elapsed_s=elapsed_s, planned=4000, sent=sent, received=received)
+        )
+
+    def end(self, step: int, rate: float, verdict: Verdict) -> None:
+        self.tell(
+            TrialFinished(
+                step=step, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, rate_fps=rate, verdict=verdict,
+                cause=Cause.LOSSLESS, reason=HOSTILE, duration_s=4, planned=4000, sent=4000, received=3990, lost=10,
+                sent_per_second=(1000,) * 4, received_per_second=(1000, 1000, 990, 1000), late_ns=800,
+                tester_pause_s=0.001, gateway_pause_s=None, dut_load=None, **ATTEMPT,
+            )
+        )  # fmt: skip
+
+
+@contextmanager
+def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Yields the process of `natxy watch` and the address that it prints."""
+    process = subprocess.Popen(command("watch", folder, "--port", str(port)), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def fetched(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=HANG_S) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def first_parts(address: str) -> dict[str, object]:
+    """Returns what a viewer gets at first."""
+    found: dict[str, object] = {}
+    with urllib.request.urlopen(address + "events", timeout=HANG_S) as answer:
+        while len(found) < 4:
+            name, data = answer.readline().decode(), answer.readline().decode()
+            found[name.removeprefix("event: ").strip()] = json.loads(data.removeprefix("data: "))
+            answer.readline()
+    return found
+
+
+def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
+    plan: ResolvedPlan, tmp_path: Path
+) -> None:
+    run_plan(plan, tmp_path / "run", RunListener())
+    (tmp_path / "run" / "report.html").write_text("the report")
+    before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "run").iterdir()}
+    with served(tmp_path / "run") as (_, address):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address)
+        page = fetched(address)
+        assert '<script src="watch.js">' in page
+        assert re.search(r'(src|href)="(?!watch\.js)', page) is None
+        parts = first_parts(address)
+        assert "<strong>done</strong>" in str(parts["state"])
+        assert "report.html" in str(parts["state"])
+        assert "finished 1 of 1" in str(parts["log"])
+        assert parts["search"] is not None
+        assert fetched(address + "report.html") == "the report"
+        for wrong in (address[:-2] + "x/", address.rsplit("/", 2)[0] + "/", address + "plan.yaml"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                fetched(wrong)
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "run").iterdir()} == before
+    assert (tmp_path / "state" / "natxy" / "watch-secret").stat().st_mode & 0o077 == 0
+
+
+def test_the_address_is_another_one_for_another_run_and_another_user(
+    plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from natxy.watch.page.address import token_of
+
+    first = token_of(tmp_path / "a")
+    assert first == token_of(tmp_path / "b" / ".." / "a") != token_of(tmp_path / "b")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    assert token_of(tmp_path / "a") != first
+
+
+def test_what_cannot_be_shown_is_named(plan: ResolvedPlan, tmp_path: Path) -> None:
+    done = natxy("watch", tmp_path)
+    assert (done.returncode, "has no events.jsonl" in done.stderr) == (2, True), done.stderr
+    Run(tmp_path / "run", plan)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = natxy("watch", tmp_path / "run", "--port", str(taken.getsockname()[1]))
+    assert (done.returncode, "Address already in use; choose another port" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
+def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
+    plan: ResolvedPlan, tmp_path: Path
+) -> None:
+    run = Run(tmp_path / "run", plan)
+    with browser(tmp_path / "profile") as tab, ExitStack() as stack:
+        server, address = stack.enter_context(served(run.folder))
+        tab.open(address)
+        tab.wait_for("document.body?.innerText.includes('setting up')")
+        assert HOSTILE in tab.evaluate("document.body.innerText")
+        run.begin(1, 505_000)
+        run.progress(1.2, 1200, 1195)
+        tab.wait_for("document.body.innerText.includes('1,200 of 4,000 sent, 5 missing')")
+        run.end(1, 505_000, Verdict.FAIL)
+        tab.wait_for("document.querySelectorAll('#search svg, #course svg').length == 2")
+        assert tab.evaluate("document.querySelector('dd.fail').innerText") == (
+            f"traffic at 505 kfps per direction: fail, {HOSTILE}"
+        )
+        server.kill()
+        tab.wait_for("document.getElementById('connection').className == 'lost'")
+        run.begin(2, 257_500)
+        stack.enter_context(served(run.folder, int(address.split(":")[2].split("/")[0])))
+        tab.wait_for("document.body.innerText.includes('2 of about 9: 257.5 kfps')")
+        tab.wait_for("document.getElementById('connection').className == 'good'")
+        run.tell(RunFinished(state=RunState.INTERRUPTED, reason="interrupted"))
+        tab.wait_for("document.querySelector('#state strong').innerText == 'interrupted'")
+        assert tab.evaluate("document.querySelector('img')") is None
+        assert [text for text in tab.problems if "net::ERR_" not in text] == []
+
+
+def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPlan, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", plan)
+    with served(run.folder) as (server, address), urllib.request.urlopen(address + "events", timeout=HANG_S) as viewer:
+        assert viewer.readline() == b"event: state\n"
+        server.send_signal(2)
+        assert server.wait(HANG_S) == 130

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives a headless Chromium by its DevTools protocol, over a pair of pipes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.command import HANG_S
+
+CHROMIUM: Final = shutil.which("chromium")
+
+
+class Tab:
+    """A page that is open in a browser of its own."""
+
+    def __init__(self, to: int, back: int) -> None:
+        self._to, self._back = to, back
+        self._numbers = itertools.count(1)
+        self._buffer = b""
+        self._session: str | None = None
+        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.problems: list[str] = []
+        for domain in ("Page", "Runtime", "Log"):
+            self._ask(f"{domain}.enable")
+
+    def open(self, address: str) -> None:
+        self._ask("Page.navigate", url=address)
+
+    def evaluate(self, expression: str) -> Any:
+        """Returns the value of an expression of JavaScript on the page."""
+        found = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        return found["result"].get("value")
+
+    def wait_for(self, expression: str) -> Any:
+        """Returns the first true value of an expression."""
+        end_s = time.monotonic() + HANG_S
+        while not (value := self.evaluate(expression)):
+            if time.monotonic() > end_s:
+                raise AssertionError(f"{expression} stays {value!r} on: {self.evaluate('document.body.innerText')}")
+            time.sleep(0.1)
+        return value
+
+    def picture(self, file: Path) -> None:
+        import base64
+
+        file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
+
+    def resize(self, width: int, height: int) -> None:
+        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def _ask(self, method: str, **parameters: Any) -> Any:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == number:
+                assert "result" in answer, answer
+                return answer["result"]
+            self._note(answer)
+
+    def _next(self) -> Any:
+        while b"\0" not in self._buffer:
+            more = os.read(self._back, 65536)
+            assert more, "Chromium has ended"
+            self._buffer += more
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(line)
+
+    def _note(self, event: Any) -> None:
+        match event.get("method"), event.get("params"):
+            case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text}}:
+                self.problems.append(text)
+            case "Runtime.exceptionThrown", {"exceptionDetails": details}:
+                self.problems.append(str(details))
+            case "Runtime.consoleAPICalled", {"type": "error", "args": arguments}:
+                self.problems.append(str(arguments))
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Tab]:
+    """Yields an empty page of a browser that reaches the loopback interface alone."""
+    assert CHROMIUM is not None
+    read_by_it, to = os.pipe()
+    back, written_by_it = os.pipe()
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+        "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", f"--user-data-dir={profile}",
+    ]  # fmt: skip
+    # Chromium reads from 3 and writes to 4.
+    shell = f'exec 3<&{read_by_it} 4>&{written_by_it}; exec "$@"'
+    process = subprocess.Popen(
+        ["bash", "-c", shell, "bash", *command],
+        pass_fds=(read_by_it, written_by_it), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(read_by_it)
+    os.close(written_by_it)
+    try:
+        yield Tab(to, back)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(to)
+        os.close(back)
