@@ -33,6 +33,8 @@ from natxy.run.telling import run_started
 from tests.support.browser import CHROMIUM, browser
 from tests.support.command import HANG_S, command, natxy
 
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (make setup-dev)")
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 ATTEMPT: Any = {"experiment": "x", "repetition": 1, "attempt": 1}
 
