@@ -109,7 +109,7 @@ Cost phase1_cost(Family family, std::uint64_t connections, std::span<const std::
   const std::uint64_t before = resident_bytes();
   const std::uint64_t asked = now_ticks();
   Witness witness(*wires.back(), environment.workers().front());
-  const auto report = run_trial(spec, {ports, neighbors, environment.workers(), true, clock}, table,
+  const auto report = run_trial(spec, {ports, neighbors, environment.workers(), true, clock}, {&table, 1},
                                 [](const TrialProgress&) { return true; });
   const Witness::Seen seen = witness.seen();
   Cost cost;

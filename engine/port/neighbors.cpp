@@ -5,9 +5,9 @@
 
 namespace natxy {
 
-std::optional<MacAddress> Neighbors::gateway_mac(Side side, Family family) const {
+std::optional<MacAddress> Neighbors::gateway_mac(Place place, Family family) const {
   for (const auto& link : links_) {
-    if (link.side == side && link.gateway.family == family) return link.gateway_mac;
+    if (link.place() == place && link.gateway.family == family) return link.gateway_mac;
   }
   return std::nullopt;
 }
@@ -16,7 +16,7 @@ std::optional<NeighborFrame> Neighbors::answer_to(const Port& port, std::span<co
   const auto message = parse_neighbor_message(frame);
   if (!message || !message->is_request) return std::nullopt;
   const bool simulated = std::ranges::any_of(links_, [&](const LinkNeighbor& link) {
-    if (link.side != port.options().side || message->target == link.gateway) return false;
+    if (link.place() != port.options().place() || message->target == link.gateway) return false;
     if (message->target == link.address) return true;
     // A gateway that is not known by its address may have one of a prefix. It asks for its own to announce it, or to
     // find out whether it is free (RFC 5227 §2.1, RFC 4862 §5.4), and an answer would take the address from it.
@@ -36,14 +36,14 @@ void Neighbors::serve(const Port& port, std::span<const std::uint8_t> frame) {
   const auto message = parse_neighbor_message(frame);
   if (!message || message->is_request) return;
   for (auto& link : links_) {
-    if (link.side != port.options().side || message->target != link.gateway || link.is_given) continue;
+    if (link.place() != port.options().place() || message->target != link.gateway || link.is_given) continue;
     link.gateway_mac = message->sender_mac;
   }
 }
 
 void Neighbors::ask(const Port& port) {
   for (auto& link : links_) {
-    if (link.side != port.options().side || (link.gateway_mac && link.asked)) continue;
+    if (link.place() != port.options().place() || (link.gateway_mac && link.asked)) continue;
     if (port.send(0, make_neighbor_request(link.address, port.mac(), link.gateway))) link.asked = true;
   }
 }

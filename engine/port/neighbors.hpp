@@ -18,12 +18,15 @@ namespace natxy {
 /// asked nevertheless, because it learns from the request. `asked`: the port has taken a request, or none is needed.
 struct LinkNeighbor {
   Side side = Side::left;
+  unsigned pair = 0;
   AnyAddress address;
   AnyAddress gateway;
   std::vector<Prefix> answers;
   std::optional<MacAddress> gateway_mac;
   bool is_given = false;
   bool asked = false;
+
+  [[nodiscard]] Place place() const { return {side, pair}; }
 };
 
 /// Answers ARP requests and neighbour solicitations for every address that the tester simulates (RFC 2544 §25), and
@@ -39,7 +42,7 @@ class Neighbors {
   }
 
   [[nodiscard]] const std::vector<LinkNeighbor>& links() const { return links_; }
-  [[nodiscard]] std::optional<MacAddress> gateway_mac(Side side, Family family) const;
+  [[nodiscard]] std::optional<MacAddress> gateway_mac(Place place, Family family) const;
 
   /// Returns the answer to `frame` if it is a request on `port` for a simulated address. Safe to call from several
   /// workers.

@@ -54,7 +54,7 @@ TEST_P(Gateways, AreKnownWhenTheyHaveAnswered) {
   EXPECT_FALSE(neighbors.resolved());
   neighbors.serve(port, answer());
   EXPECT_TRUE(neighbors.resolved());
-  EXPECT_EQ(neighbors.gateway_mac(Side::left, address("1").family), kAnswered);
+  EXPECT_EQ(neighbors.gateway_mac({Side::left}, address("1").family), kAnswered);
 }
 
 TEST_P(Gateways, KeepTheGivenAddressWhateverTheyAnswer) {
@@ -64,7 +64,7 @@ TEST_P(Gateways, KeepTheGivenAddressWhateverTheyAnswer) {
   neighbors.ask(port);
   EXPECT_TRUE(neighbors.resolved());
   neighbors.serve(port, answer());
-  EXPECT_EQ(neighbors.gateway_mac(Side::left, address("1").family), kGiven);
+  EXPECT_EQ(neighbors.gateway_mac({Side::left}, address("1").family), kGiven);
 }
 
 TEST_P(Gateways, AreNotAskedWithoutAnAddress) {

@@ -28,8 +28,21 @@ constexpr Side opposite(Side side) { return side == Side::left ? Side::right : S
 /// Lists the kinds of ports. The kind decides whether the tester or the DUT is at fault if a port refuses frames.
 enum class Medium : std::uint8_t { veth, memif, nic, loop };
 
+/// The tester has at most so many pairs of ports, a left and a right one each; a trial's streams fit one byte.
+constexpr unsigned kMostPairs = 16;
+
+/// Names one of the tester's ports by its pair, from 0 on, and by its side.
+struct Place {
+  Side side = Side::left;
+  unsigned pair = 0;
+
+  bool operator==(const Place&) const = default;
+};
+constexpr Place opposite(Place place) { return {opposite(place.side), place.pair}; }
+
 struct PortOptions {
   Side side = Side::left;
+  unsigned pair = 0;
   std::string device;  // a DPDK device with its arguments, or a PCI address
   Medium medium = Medium::veth;
   std::optional<MacAddress> mac;
@@ -40,6 +53,8 @@ struct PortOptions {
   // its workers.
   std::vector<std::size_t> senders;
   std::vector<std::size_t> receivers;
+
+  [[nodiscard]] Place place() const { return {side, pair}; }
 };
 
 class PortError : public std::runtime_error {

@@ -239,7 +239,7 @@ Neighbors neighbors_of(const Settings& settings) {
   for (const Side side : {Side::left, Side::right}) {
     const Link& link = of(settings.links, side);
     for (const AnyAddress& address : link.addresses) {
-      LinkNeighbor own{side, address, {address.family, 0}, {}, std::nullopt};
+      LinkNeighbor own{side, 0, address, {address.family, 0}, {}, std::nullopt};
       for (const AnyAddress& neighbor : link.neighbors) {
         if (neighbor.family == address.family) own.gateway = neighbor;
       }

@@ -88,6 +88,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 
 Json Server::open(const Json& params) {
   const PortsOpen request = read_ports_open(params, {});
+  if (request.ports.size() != 2) throw FieldError("ports", "natxy-reference forwards between one pair of ports");
   for (const PortOptions& port : request.ports) {
     if (port.queues != 1) throw FieldError("ports", "natxy-reference supports one queue per port");
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/results.hpp"
 
 namespace natxy {
@@ -101,20 +102,23 @@ Json Server::resolve_neighbors(const Json& params) {
   }
   Json resolved = Json::array();
   for (const LinkNeighbor& link : neighbors_.links()) {
-    const char* side = link.side == Side::left ? "left" : "right";
+    const std::string side = name_of(link.side);
+    const std::string where = link.pair == 0 ? side + " side" : fmt::format("{} side of pair {}", side, link.pair + 1);
     if (!link.gateway_mac) {
       throw RpcError(kUnreachable,
-                     fmt::format("the DUT does not answer: no reply for {} on the {} side within {} s; check that the "
+                     fmt::format("the DUT does not answer: no reply for {} on the {} within {} s; check that the "
                                  "address is the DUT's, that its interface is up and that the cabling is correct",
-                                 format_address(link.gateway), side, request.timeout_s));
+                                 format_address(link.gateway), where, request.timeout_s));
     }
     if (!link.asked) {
-      throw RpcError(kUnreachable, fmt::format("the port on the {} side does not take a request from {} within {} s; "
+      throw RpcError(kUnreachable, fmt::format("the port on the {} does not take a request from {} within {} s; "
                                                "check that the interface is up and allow more time",
-                                               side, format_address(link.address), request.timeout_s));
+                                               where, format_address(link.address), request.timeout_s));
     }
-    resolved.push_back(
-        {{"side", side}, {"gateway", format_address(link.gateway)}, {"mac", format_mac(*link.gateway_mac)}});
+    resolved.push_back({{"side", side},
+                        {"pair", link.pair},
+                        {"gateway", format_address(link.gateway)},
+                        {"mac", format_mac(*link.gateway_mac)}});
   }
   return {{"neighbors", std::move(resolved)}};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <deque>
 #include <string>
 
@@ -37,7 +38,7 @@ class Server {
   Ports ports_;
   std::vector<unsigned> dut_cores_;
   Neighbors neighbors_;
-  Connections connections_;
+  std::array<Connections, kMostPairs> connections_;  // by pair
   std::uint64_t progress_due_ = 0;
   bool trial_aborted_ = false;
   std::deque<std::string> waiting_;  // requests that arrived during a trial

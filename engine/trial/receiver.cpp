@@ -279,7 +279,7 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
   for (const Sample& sample : std::span(samples_).first(samples_kept_)) {
     const auto bytes = std::span(sample.bytes).first(sample.length);
     trial.samples.push_back(
-        {port_.options().side, sample.kind, clock_.nanoseconds(sample.ticks), {bytes.begin(), bytes.end()}});
+        {port_.options().place(), sample.kind, clock_.nanoseconds(sample.ticks), {bytes.begin(), bytes.end()}});
   }
 }
 

@@ -66,7 +66,7 @@ struct StreamReport {
 };
 
 struct PortReport {
-  Side side = Side::left;
+  Place place;
   Medium medium = Medium::veth;
   ReceiveDrops drops;
   std::uint64_t rejected = 0;  // frames that the kernel accepted and then refused to send
@@ -77,7 +77,7 @@ struct PortReport {
 };
 
 struct ForeignSample {
-  Side side = Side::left;
+  Place place;
   FrameKind kind = FrameKind::malformed;
   std::uint64_t time_ns = 0;  // since the trial's start
   std::vector<std::uint8_t> bytes;

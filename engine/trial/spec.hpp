@@ -48,6 +48,7 @@ struct TaggedFrames {
 struct StreamSpec {
   std::string name;
   Side source = Side::left;
+  unsigned pair = 0;  // of the ports that send and receive it
   StreamKind kind = StreamKind::flows;
   std::size_t frame_size = 64;  // FCS included
   std::uint8_t ttl = 64;
@@ -66,6 +67,10 @@ struct StreamSpec {
   std::uint64_t burst = 1;
   std::optional<TaggedFrames> tagged;
   bool ipdv = false;
+
+  /// Returns the port that sends the stream, and the one that it arrives on.
+  [[nodiscard]] Place from() const { return {source, pair}; }
+  [[nodiscard]] Place to() const { return opposite(from()); }
 };
 
 struct Limits {

@@ -26,9 +26,15 @@ std::uint64_t allowed(const StreamSpec& spec) {
   return static_cast<std::uint64_t>(std::floor(spec.max_loss_ratio * static_cast<double>(spec.frames)));
 }
 
-const PortReport* port_of(const TrialReport& report, Side side) {
-  const auto port = std::ranges::find(report.ports, side, &PortReport::side);
+const PortReport* port_of(const TrialReport& report, Place place) {
+  const auto port = std::ranges::find(report.ports, place, &PortReport::place);
   return port == report.ports.end() ? nullptr : &*port;
+}
+
+/// Names a port as users count them: the first pair has the left and the right port.
+std::string name_of(Place place) {
+  const std::string port = place.side == Side::left ? "left port" : "right port";
+  return place.pair == 0 ? port : fmt::format("{} of pair {}", port, place.pair + 1);
 }
 
 /// Formats a number with thousands separators.
@@ -73,7 +79,7 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
 
   // The port is to blame only if waiting for it explains at least half of the delay.
   const double blocked_s = clock.seconds(stream.pacing.blocked);
-  const PortReport* port = port_of(report, asked.source);
+  const PortReport* port = port_of(report, asked.from());
   const bool blocked = stream.pacing.refused > 0 && blocked_s * 2 >= overrun_s;
   const bool dut_fetches = port != nullptr && (port->medium == Medium::veth || port->medium == Medium::memif);
   if (blocked && dut_fetches) {
@@ -109,15 +115,14 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (const PortReport& port : report.ports) {
     if (port.link_up && (!port.link_fell || spec.limits.link_may_fall)) continue;
     set(report, Verdict::invalid, Cause::link_down,
-        fmt::format("the link of the {} port went down{}", port.side == Side::left ? "left" : "right",
-                    port.link_up ? " and up again" : ""));
+        fmt::format("the link of the {} went down{}", name_of(port.place), port.link_up ? " and up again" : ""));
     return;
   }
   for (const PortReport& port : report.ports) {
     if (port.rejected == 0) continue;
     set(report, Verdict::invalid, Cause::unsent,
-        fmt::format("the kernel rejected {} that the tester sent on the {} port", frames(port.rejected),
-                    port.side == Side::left ? "left" : "right"));
+        fmt::format("the kernel rejected {} that the tester sent on the {}", frames(port.rejected),
+                    name_of(port.place)));
     return;
   }
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
@@ -133,7 +138,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const std::uint64_t missing = lost(asked, report.streams[i]);
     if (missing <= allowed(asked)) continue;
     const std::uint64_t too_many = missing - allowed(asked);
-    const PortReport* port = port_of(report, opposite(asked.source));
+    const PortReport* port = port_of(report, asked.to());
     const auto drops = static_cast<double>(port == nullptr ? 0 : total(port->drops));
     // Frames that arrived corrupt were neither dropped by the tester nor lost in its bursts.
     const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);

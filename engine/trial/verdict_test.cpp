@@ -21,8 +21,8 @@ class VerdictTest : public testing::Test {
     report.streams[0].sent = 100'000;
     report.streams[0].received = 100'000;
     report.ports.resize(2);
-    report.ports[0].side = Side::left;
-    report.ports[1].side = Side::right;
+    report.ports[0].place = {Side::left};
+    report.ports[1].place = {Side::right};
   }
 
   /// Adds the same in the other direction.

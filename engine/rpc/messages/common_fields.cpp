@@ -7,6 +7,8 @@ std::string item_path(const FieldReader& reader, const std::string& list, std::s
   return fmt::format("{}[{}]", reader.path_of(list), index);
 }
 
+unsigned read_pair(FieldReader& reader) { return static_cast<unsigned>(reader.whole("pair", 0, kMostPairs - 1, 0)); }
+
 AnyAddress read_address(const Json& json, const std::string& path) {
   const auto address = json.is_string() ? parse_address(json.get<std::string>()) : std::nullopt;
   if (!address) throw FieldError(path, fmt::format("expected an IPv4 or IPv6 address, got {}", json.dump()));

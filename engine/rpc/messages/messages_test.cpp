@@ -158,7 +158,7 @@ TEST(Messages, EveryKindOfTrialMayEndItsDrainEarly) {
   Connections connections;
   connections.count = 10;
   request = {{"seed", 1}, {"drain_ends_early", true}, {"rate_fps", 100}, {"frame", {{"size", 64}}}};
-  EXPECT_TRUE(read_validate(request, connections).spec.drain_ends_early);
+  EXPECT_TRUE(read_validate(request, {&connections, 1}).spec.drain_ends_early);
 }
 
 TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
@@ -191,6 +191,26 @@ TEST(Messages, PortsComeInPairs) {
   EXPECT_THROW(read_ports_open({{"ports", Json::array({left})}}, {}), FieldError);
   right["mac"] = "02:00";
   EXPECT_THROW(read_ports_open({{"ports", {left, right}}}, {}), FieldError);
+}
+
+TEST(Messages, PairsOfPortsAreComplete) {
+  const auto port = [](const char* side, int pair) {
+    return Json{
+        {"side", side}, {"pair", pair}, {"device", fmt::format("net_null{}{}", side, pair)}, {"medium", "loop"}};
+  };
+  const Json first = port("left", 0);
+  const Json second = port("right", 0);
+  const auto opened = read_ports_open({{"ports", {port("right", 1), first, second, port("left", 1)}}}, {}).ports;
+  EXPECT_EQ(opened.at(0).place(), (Place{Side::right, 1}));
+  EXPECT_EQ(opened.at(1).place(), (Place{Side::left, 0}));
+  for (const Json& wrong :
+       std::vector<Json>{{first, second, port("left", 1)},
+                         {first, second, port("left", 2), port("right", 2)},
+                         {first, second, port("left", 1), port("left", 1)},
+                         {first, second, port("left", 1), port("right", static_cast<int>(kMostPairs))},
+                         Json::array()}) {
+    EXPECT_THROW(read_ports_open({{"ports", wrong}}, {}), FieldError) << wrong;
+  }
 }
 
 TEST(Messages, PortsOnOneDeviceDifferInTheirVlans) {
@@ -293,7 +313,7 @@ TEST(Messages, AResultCarriesEveryCounter) {
   report.streams[0].pacing.lateness.record(7);
   report.ports.resize(2);
   report.ports[1].foreign[FrameKind::arp] = 2;
-  report.samples.push_back({Side::right, FrameKind::tcp, 5, {0xDE, 0xAD, 0xBE, 0xEF}});
+  report.samples.push_back({{Side::right, 1}, FrameKind::tcp, 5, {0xDE, 0xAD, 0xBE, 0xEF}});
   report.verdict = Verdict::fail;
   report.cause = Cause::loss;
   const Json json = write_trial(request, report, Clock{1'000'000'000});
@@ -307,6 +327,7 @@ TEST(Messages, AResultCarriesEveryCounter) {
   EXPECT_EQ(json["streams"][0]["pacing"]["histogram"], Json::parse("[[7, 1]]"));
   EXPECT_EQ(json["ports"][1]["foreign"]["arp"], 2);
   EXPECT_EQ(json["samples"][0]["data_base64"], "3q2+7w==");
+  EXPECT_EQ(json["samples"][0]["pair"], 1);
   EXPECT_TRUE(json["established"].is_null());
 }
 

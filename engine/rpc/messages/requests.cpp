@@ -14,7 +14,7 @@ namespace natxy {
 namespace {
 
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
-constexpr std::size_t kMostStreams = 8;
+constexpr std::size_t kMostStreams = 4 * kMostPairs;  // foreground and background, both ways
 
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
@@ -66,19 +66,31 @@ std::vector<std::size_t> read_workers(FieldReader& reader, const std::string& na
   return workers;
 }
 
-/// Refuses two ports on a device that do not differ in their VLANs alone.
-void check_shared_device(const PortOptions& first, const PortOptions& second) {
+/// Refuses two ports on a device that do not differ in their VLANs alone; `path` is that of the second.
+void check_shared_device(const PortOptions& first, const PortOptions& second, const std::string& path) {
   if (first.device != second.device) return;
   if (!first.vlan || !second.vlan || first.vlan == second.vlan) {
-    throw FieldError("ports[1].vlan", "both ports have the same device; give each a `vlan` of its own");
+    throw FieldError(path + ".vlan", "both ports have the same device; give each a `vlan` of its own");
   }
   const auto shared = [](const PortOptions& port) {
     return std::tie(port.medium, port.queues, port.mtu, port.senders, port.receivers);
   };
   if (shared(first) != shared(second)) {
-    throw FieldError("ports[1]",
+    throw FieldError(path,
                      "both ports have the same device; give both the same medium, queues, mtu, send_cores and "
                      "receive_cores");
+  }
+}
+
+/// Refuses ports that are not complete pairs, numbered from 0 on.
+void check_pairs(std::span<const PortOptions> ports) {
+  for (unsigned pair = 0; pair < std::max<std::size_t>(1, (ports.size() + 1) / 2); ++pair) {
+    for (const Side side : {Side::left, Side::right}) {
+      if (std::ranges::count(ports, Place{side, pair}, &PortOptions::place) == 1) continue;
+      throw FieldError("ports", fmt::format("expected pairs of ports, numbered from 0 on, each with one port of side "
+                                            "left and one of side right; pair {} has not one of side {}",
+                                            pair, name_of(side)));
+    }
   }
 }
 
@@ -102,6 +114,7 @@ PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_c
     FieldReader item(json, item_path(reader, "ports", ports.size()));
     PortOptions port;
     port.side = item.choice("side", kSides);
+    port.pair = read_pair(item);
     port.device = item.text("device");
     port.medium = item.choice("medium", kMedia);
     port.mac = read_mac(item, "mac");
@@ -122,10 +135,10 @@ PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_c
     }
   }
   reader.finish();
-  if (ports.size() != 2 || ports[0].side == ports[1].side) {
-    throw FieldError("ports", "expected two ports, one with side left and one with side right");
+  check_pairs(ports);
+  for (std::size_t i = 1; i < ports.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) check_shared_device(ports[j], ports[i], item_path(reader, "ports", i));
   }
-  check_shared_device(ports[0], ports[1]);
   return request;
 }
 
@@ -136,6 +149,7 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
     FieldReader item(json, item_path(reader, "neighbors", request.links.size()));
     LinkNeighbor link;
     link.side = item.choice("side", kSides);
+    link.pair = read_pair(item);
     link.address = read_address(item, "address");
     link.gateway_mac = read_mac(item, "gateway_mac");
     // No request asks for the unspecified address.
@@ -186,10 +200,12 @@ TrialRequest read_establish(const Json& params) {
   return request;
 }
 
-TrialRequest read_validate(const Json& params, const Connections& connections) {
+TrialRequest read_validate(const Json& params, std::span<const Connections> of_pairs) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), false};
   StreamSpec stream;
+  stream.pair = read_pair(reader);
+  const Connections& connections = of_pairs[stream.pair];
   stream.name = "validation";
   stream.source = opposite(connections.initiator.source);
   stream.kind = StreamKind::replies;

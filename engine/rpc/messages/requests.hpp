@@ -32,7 +32,8 @@ struct TrialRequest {
 };
 TrialRequest read_trial(const Json& params);
 TrialRequest read_establish(const Json& params);
-/// Reads a request to validate `connections`. Its stream sends the reply of every connection once.
-TrialRequest read_validate(const Json& params, const Connections& connections);
+/// Reads a request to validate the connections of a pair, among those of all pairs. Its stream sends the reply of every
+/// connection once.
+TrialRequest read_validate(const Json& params, std::span<const Connections> of_pairs);
 
 }  // namespace natxy

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages/results.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
-#include "rpc/messages/results.hpp"
+#include "rpc/messages/common_fields.hpp"
 
 namespace natxy {
 
@@ -13,8 +15,6 @@ constexpr std::array<const char*, 3> kVerdicts = {"pass", "fail", "invalid"};
 constexpr std::array<const char*, 11> kCauses = {"lossless",  "loss",    "back_pressure", "late",
                                                  "paused",    "unsent",  "tester_drops",  "aborted",
                                                  "link_down", "backlog", "suspended"};
-
-const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
 
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -131,13 +131,10 @@ Json write_sources(const std::optional<SourceSpread>& sources) {
 Json write_port_report(const PortReport& port) {
   Json foreign = Json::object();
   for (const auto& [kind, count] : port.foreign) foreign[std::string{natxy::name_of(kind)}] = count;
-  return {{"side", name_of(port.side)},
-          {"missed", port.drops.missed},
-          {"no_buffer", port.drops.no_buffer},
-          {"kernel_drops", port.drops.kernel},
-          {"rejected", port.rejected},
-          {"foreign", std::move(foreign)},
-          {"received_by_queue", port.received_by_queue}};
+  return {{"side", name_of(port.place.side)},  {"pair", port.place.pair},
+          {"missed", port.drops.missed},       {"no_buffer", port.drops.no_buffer},
+          {"kernel_drops", port.drops.kernel}, {"rejected", port.rejected},
+          {"foreign", std::move(foreign)},     {"received_by_queue", port.received_by_queue}};
 }
 
 }  // namespace
@@ -150,6 +147,7 @@ Json write_clock(const ClockSample& sample, const Clock& clock) {
 
 Json write_port(const Port& port) {
   return {{"side", name_of(port.options().side)},
+          {"pair", port.options().pair},
           {"device", port.options().device},
           {"driver", port.driver()},
           {"mac", format_mac(port.mac())},
@@ -168,7 +166,8 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
   for (const PortReport& port : report.ports) ports.push_back(write_port_report(port));
   Json samples = Json::array();
   for (const ForeignSample& sample : report.samples) {
-    samples.push_back({{"side", name_of(sample.side)},
+    samples.push_back({{"side", name_of(sample.place.side)},
+                       {"pair", sample.place.pair},
                        {"kind", natxy::name_of(sample.kind)},
                        {"time_ns", sample.time_ns},
                        {"data_base64", base64(sample.bytes)}});

@@ -41,7 +41,7 @@ std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const Stre
   if (first == earlier.end()) throw FieldError(path, "expected the name of an earlier stream");
   const auto index = static_cast<std::size_t>(first - earlier.begin());
   const bool taken = std::ranges::count(earlier, std::optional{index}, &StreamSpec::interleaved_with) > 0;
-  if (first->source != stream.source || first->interleaved_with || taken) {
+  if (first->from() != stream.from() || first->interleaved_with || taken) {
     throw FieldError(path, fmt::format("{} has another source or is interleaved with another stream", first->name));
   }
   const double as_long = static_cast<double>(first->frames) / first->rate_fps * stream.rate_fps;
@@ -64,6 +64,7 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   StreamSpec stream;
   stream.name = reader.text("name");
   stream.source = reader.choice("source", kSides);
+  stream.pair = read_pair(reader);
   stream.kind = reader.choice("kind", kKinds, StreamKind::flows);
   read_frame(reader.get("frame"), reader.path_of("frame"), stream);
   stream.rate_fps = read_rate(reader);

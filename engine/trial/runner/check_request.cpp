@@ -13,9 +13,9 @@ namespace natxy {
 namespace {
 
 void check_ports(const StreamSpec& stream, const TrialResources& resources) {
-  for (const Side side : {Side::left, Side::right}) {
-    if (std::ranges::none_of(resources.ports, [&](const auto& port) { return port->options().side == side; })) {
-      throw TrialError(stream, "both ports must be open; call ports.open first");
+  for (const Place place : {stream.from(), stream.to()}) {
+    if (std::ranges::none_of(resources.ports, [&](const auto& port) { return port->options().place() == place; })) {
+      throw TrialError(stream, fmt::format("both ports of pair {} must be open; call ports.open first", stream.pair));
     }
   }
 }
@@ -39,7 +39,9 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
                                          stream.frame_size, static_cast<int>(family), smallest_frame(family)));
   }
   for (const auto& port : resources.ports) {
-    const Family here = port->options().side == stream.source ? family : connections.arrival_family_of(stream);
+    const Place place = port->options().place();
+    if (place != stream.from() && place != stream.to()) continue;
+    const Family here = place == stream.from() ? family : connections.arrival_family_of(stream);
     const std::size_t size = stream.frame_size + ip_bytes(here) - ip_bytes(family);
     if (size - kFcsBytes > port->longest_frame()) {
       throw TrialError(
@@ -54,7 +56,7 @@ void check_shared_port(const StreamSpec& stream, const TrialResources& resources
   for (std::size_t i = 0; i < resources.ports.size(); ++i) {
     const PortOptions& port = resources.ports[i]->options();
     const std::size_t workers = resources.receivers_of(i).size();
-    if (port.side == stream.source || workers == 1) continue;
+    if (port.place() != stream.to() || workers == 1) continue;
     if (stream.ipdv) {
       throw TrialError(stream, fmt::format("IPDV needs all frames of the stream on one core, and {} cores share the "
                                            "queues of port {}; lower `queues` to 1, or give the tester fewer cores",
@@ -73,13 +75,14 @@ void check_shared_port(const StreamSpec& stream, const TrialResources& resources
 TrialError::TrialError(const StreamSpec& stream, const std::string& why)
     : std::runtime_error(fmt::format("stream {}: {}", stream.name, why)) {}
 
-void check_request(const TrialSpec& spec, const TrialResources& resources, const Connections& connections) {
+void check_request(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> of_pairs) {
   for (const StreamSpec& stream : spec.streams) {
     check_ports(stream, resources);
+    const Connections& connections = of_pairs[stream.pair];
     check_connections(stream, connections);
     check_frame_size(stream, resources, connections);
     check_shared_port(stream, resources);
-    if (!resources.destination_mac(stream.source, connections.family_of(stream))) {
+    if (!resources.destination_mac(stream.from(), connections.family_of(stream))) {
       throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
     }
   }

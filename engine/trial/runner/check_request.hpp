@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -19,6 +20,6 @@ class TrialError : public std::runtime_error {
 
 /// Throws TrialError if a stream cannot be sent: a port is not open, the DUT's MAC address is not resolved, phase 1 is
 /// not complete, or a frame is too short or too long.
-void check_request(const TrialSpec& spec, const TrialResources& resources, const Connections& connections);
+void check_request(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> connections);
 
 }  // namespace natxy

@@ -18,7 +18,7 @@ std::vector<PortReport> PortWatch::reports() const {
     const Port& port = *watched.port;
     const ReceiveDrops& before = watched.drops;
     const ReceiveDrops after = port.drops();
-    reports.push_back({port.options().side,
+    reports.push_back({port.options().place(),
                        port.options().medium,
                        {after.missed - before.missed, after.no_buffer - before.no_buffer, after.kernel - before.kernel},
                        port.rejected() - watched.rejected,

@@ -38,10 +38,10 @@ struct TrialResources {
 
   /// Returns the next hop of frames from `source`: the DUT or, in a loop without a DUT, the other port. Returns nothing
   /// if the DUT's address is not resolved.
-  [[nodiscard]] std::optional<MacAddress> destination_mac(Side source, Family family) const {
+  [[nodiscard]] std::optional<MacAddress> destination_mac(Place source, Family family) const {
     if (const auto gateway = neighbors.gateway_mac(source, family)) return gateway;
     for (const auto& port : ports) {
-      if (port->options().medium == Medium::loop && port->options().side == opposite(source)) return port->mac();
+      if (port->options().medium == Medium::loop && port->options().place() == opposite(source)) return port->mac();
     }
     return std::nullopt;
   }
@@ -50,8 +50,11 @@ struct TrialResources {
   /// Returns the workers for a port's queues: those that were `chosen`, or else a share of all. The queues share as few
   /// workers as possible: what one worker receives, it can put in order.
   [[nodiscard]] std::vector<std::size_t> spread(std::size_t port, std::vector<std::size_t> chosen) const {
-    // Two ports on a device have its queues together, and a queue has one worker: that of the first port.
-    if (ports[port]->is_carried()) port = 0;
+    // Ports on one device have its queues together, and a queue has one worker: that of the first of them.
+    if (ports[port]->is_carried()) {
+      const auto same = [&](const auto& other) { return other->options().device == ports[port]->options().device; };
+      port = static_cast<std::size_t>(std::ranges::find_if(ports, same) - ports.begin());
+    }
     const std::size_t queues = ports[port]->options().queues;
     if (chosen.empty()) {
       if (workers.size() < ports.size()) return {port % workers.size()};

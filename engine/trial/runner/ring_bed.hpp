@@ -115,7 +115,7 @@ class RingBed {
     TrialReport report = run_trial(
         spec,
         {ports_, neighbors_, std::span(eal().workers()).first(workers_), true, Clock{rte_get_tsc_hz()}, {}, moment},
-        connections, [this](const TrialProgress&) {
+        {&connections, 1}, [this](const TrialProgress&) {
           carry(Side::left);
           carry(Side::right);
           await_reception();

@@ -22,7 +22,7 @@ void TaskBuilder::add_senders(std::span<Worker> workers) const {
     const std::vector<std::size_t> senders = resources_.senders_of(port_index);
     for (std::uint16_t queue = 0; queue < port.options().queues; ++queue) {
       for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
-        if (spec_.streams[i].source != port.options().side || spec_.streams[i].interleaved_with) continue;
+        if (spec_.streams[i].from() != port.options().place() || spec_.streams[i].interleaved_with) continue;
         workers[senders[queue % senders.size()]].senders.push_back(sender_of(i, port, queue));
       }
     }
@@ -93,17 +93,18 @@ Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, con
 }
 
 std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Port& port) const {
-  return connections_.family_of(spec_.streams[stream]) == Family::ipv4 ? family_frames_of<Family::ipv4>(stream, port)
-                                                                       : family_frames_of<Family::ipv6>(stream, port);
+  const StreamSpec& spec = spec_.streams[stream];
+  return connections_[spec.pair].family_of(spec) == Family::ipv4 ? family_frames_of<Family::ipv4>(stream, port)
+                                                                 : family_frames_of<Family::ipv6>(stream, port);
 }
 
 template <Family F>
 std::unique_ptr<FrameSource> TaskBuilder::family_frames_of(std::size_t stream, const Port& port) const {
   const StreamSpec& spec = spec_.streams[stream];
   const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
-                                *resources_.destination_mac(spec.source, F), static_cast<std::uint8_t>(stream),
+                                *resources_.destination_mac(spec.from(), F), static_cast<std::uint8_t>(stream),
                                 run_id_});
-  return std::make_unique<StreamFrames<F>>(frame, make_flow_source<F>(spec_, connections_, stream));
+  return std::make_unique<StreamFrames<F>>(frame, make_flow_source<F>(spec_, connections_[spec.pair], stream));
 }
 
 /// Describes the trial's streams to a receiver at `port`.
@@ -111,11 +112,12 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
   std::vector<Receiver::Stream> streams;
   for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
     const StreamSpec& stream = spec_.streams[i];
-    const bool expected = opposite(stream.source) == port.options().side;
+    const Connections& connections = connections_[stream.pair];
+    const bool expected = stream.to() == port.options().place();
     const std::size_t payload_bytes =
-        stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections_.family_of(stream)) - kUdpBytes;
-    streams.push_back({expected, connections_.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
-                       stream.ipdv, expected ? make_arrival_check(spec_, connections_, i) : nullptr});
+        stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections.family_of(stream)) - kUdpBytes;
+    streams.push_back({expected, connections.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
+                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr});
   }
   return streams;
 }

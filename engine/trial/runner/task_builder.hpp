@@ -18,7 +18,7 @@ namespace natxy {
 class TaskBuilder {
  public:
   /// `start` is the clock tick at which the trial starts.
-  TaskBuilder(const TrialSpec& spec, const TrialResources& resources, const Connections& connections,
+  TaskBuilder(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> connections,
               std::uint16_t run_id, std::uint64_t start)
       : spec_{spec}, resources_{resources}, connections_{connections}, run_id_{run_id}, start_{start} {}
 
@@ -41,7 +41,7 @@ class TaskBuilder {
 
   const TrialSpec& spec_;
   const TrialResources& resources_;
-  const Connections& connections_;
+  std::span<const Connections> connections_;  // by pair
   std::uint16_t run_id_;
   std::uint64_t start_;
 };

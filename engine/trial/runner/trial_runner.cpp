@@ -42,10 +42,10 @@ std::uint16_t next_run_id() {
 
 class TrialRun {
  public:
-  TrialRun(const TrialSpec& spec, const TrialResources& resources, Connections& connections)
+  TrialRun(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections)
       : spec_{spec}, resources_{resources}, connections_{connections} {
     check_request(spec, resources, connections);
-    if (spec.learn) begin_connections(spec, connections);
+    if (spec.learn) begin_connections(spec, learned());
     const Clock& clock = resources.clock;
     start_ = now_ticks();
     workers_.resize(resources.workers.size());
@@ -195,15 +195,18 @@ class TrialRun {
     return progress;
   }
 
+  /// Returns the connections that phase 1 makes.
+  Connections& learned() { return connections_[spec_.streams.front().pair]; }
+
   TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted) {
     TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
     report.run_id = run_id_;
     report.suspended = suspended;
     report.aborted = aborted;
     if (spec_.learn) {
-      connections_.established = report.streams.front().received;
-      report.established = connections_.established;
-      report.sources = sources_of(connections_);
+      learned().established = report.streams.front().received;
+      report.established = learned().established;
+      report.sources = sources_of(learned());
     }
     judge(spec_, resources_.clock, report);
     return report;
@@ -211,7 +214,7 @@ class TrialRun {
 
   const TrialSpec& spec_;
   const TrialResources& resources_;
-  Connections& connections_;
+  std::span<Connections> connections_;
   std::uint16_t run_id_ = next_run_id();
   std::uint64_t start_ = 0;
   std::vector<Worker> workers_;
@@ -220,7 +223,7 @@ class TrialRun {
 
 }  // namespace
 
-TrialReport run_trial(const TrialSpec& spec, const TrialResources& resources, Connections& connections,
+TrialReport run_trial(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections,
                       const std::function<bool(const TrialProgress&)>& keep_going) {
   auto trial = std::make_unique<TrialRun>(spec, resources, connections);
   try {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <stdexcept>
 
 #include "trial/connections.hpp"
@@ -31,10 +32,11 @@ class WorkerStuck : public std::runtime_error {
 /// Runs one trial from the first frame to the end of the drain and reports it. If `spec.drain_ends_early`, the drain
 /// ends as soon as every frame has arrived.
 ///
-/// Streams of phase 2 read `connections`; a trial that learns (phase 1) fills it. The calling thread calls `keep_going`
+/// `connections` has those of each pair. Streams of phase 2 read them; a trial that learns (phase 1) makes those of its
+/// stream's pair. The calling thread calls `keep_going`
 /// about a hundred times a second; returning false aborts the trial. Throws TrialError if the state of the engine does
 /// not allow the trial, and WorkerStuck if a worker does not stop within two seconds after it should.
-TrialReport run_trial(const TrialSpec& spec, const TrialResources& resources, Connections& connections,
+TrialReport run_trial(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections,
                       const std::function<bool(const TrialProgress&)>& keep_going);
 
 }  // namespace natxy

@@ -54,7 +54,7 @@ class Trunk : public testing::TestWithParam<Family> {
 
   TrialReport run(const TrialSpec& spec) {
     return run_trial(spec, {ports_, neighbors_, std::span(eal().workers()).first(2), true, Clock{rte_get_tsc_hz()}, {}},
-                     connections_, [this](const TrialProgress&) {
+                     {&connections_, 1}, [this](const TrialProgress&) {
                        carry();
                        while (rte_ring_empty(to_tester_) == 0)
                          std::this_thread::sleep_for(std::chrono::microseconds(100));

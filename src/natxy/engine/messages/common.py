@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from natxy.plan.testbeds.ports import MOST_PAIRS
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -24,6 +26,10 @@ class Side(StrEnum):
     @property
     def opposite(self) -> Side:
         return Side.RIGHT if self is Side.LEFT else Side.LEFT
+
+
+Pair = Annotated[int, Field(ge=0, lt=MOST_PAIRS)]
+"""The pair of ports that a port, a neighbour or a stream belongs to, from 0 on."""
 
 
 class Log(Message):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Side
+from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Pair, Side
 from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
 
@@ -67,10 +67,14 @@ class PortSpec(Message):
     both ports over all its workers.
 
     With a `vlan`, the port's frames have this tag, which no length includes, and frames without it are foreign. Two
-    ports that differ in side and VLAN only can have the same device, and then share its queues and cores.
+    ports that differ in place and VLAN only can have the same device, and then share its queues and cores.
+
+    Pairs of ports are numbered from 0 on, and each has a left and a right port. A stream leaves by one port of its pair
+    and has to arrive on the other: what arrives on a port of another pair is misrouted.
     """
 
     side: Side
+    pair: Pair = 0
     device: str
     medium: PortMedium
     mac: str | None = Field(default=None, description="overrides the port's own address; xx:xx:xx:xx:xx:xx")
@@ -97,6 +101,7 @@ class PortsOpen(Message):
 
 class PortState(Message):
     side: Side
+    pair: Pair = 0
     device: str
     driver: str
     mac: str
@@ -111,7 +116,7 @@ class PortsOpened(Message):
 
 
 class NeighborSide(Message):
-    """The addresses of one family on one side's link.
+    """The addresses of one family on the link of one port.
 
     `address` is the tester's own, `gateway` the DUT's. The tester answers ARP or neighbour solicitations (RFC 2544 §25)
     for `address` and for the prefixes of `answers`, but never for `gateway`, nor for an address of a prefix that a
@@ -120,6 +125,7 @@ class NeighborSide(Message):
     """
 
     side: Side
+    pair: Pair = 0
     address: IPAddress
     gateway: IPAddress | None = None
     gateway_mac: str | None = Field(default=None, description="xx:xx:xx:xx:xx:xx")
@@ -133,6 +139,7 @@ class NeighborsResolve(Message):
 
 class ResolvedNeighbor(Message):
     side: Side
+    pair: Pair = 0
     gateway: IPAddress
     mac: str
 

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from natxy.engine.messages.common import IPAddress, Message, Side
+from natxy.engine.messages.common import IPAddress, Message, Pair, Side
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
 from natxy.plan.model.terms import Family, Order, Selection
+from natxy.plan.testbeds.ports import MOST_PAIRS
 
 
 class AddressField(Message):
@@ -90,10 +91,11 @@ class TaggedFrames(Message):
 
 
 class StreamSpec(Message):
-    """The traffic of one direction: `frames` frames at `rate_fps`, sent by port `source`, expected on the other port.
+    """The traffic of one direction: `frames` frames at `rate_fps`, sent by port `source` of a pair and expected on the
+    pair's other port.
 
-    Streams of `kind` `connections` and `replies` use the four-tuples of the last phase 1, in `order`: those of the
-    first `active_connections`, by default of all. A stream of `flows` needs the field `flows`. Its frames arrive in
+    Streams of `kind` `connections` and `replies` use the four-tuples of their pair's last phase 1, in `order`: those of
+    the first `active_connections`, by default of all. A stream of `flows` needs the field `flows`. Its frames arrive in
     the family `arrives_as`, by default that of `flows`; a frame of the other family is `misrouted`. `burst` frames
     leave back to back, at the same average rate (RFC 2544 §21). The stream begins `start_s` after the trial's start
     and ends within 30 days.
@@ -108,6 +110,7 @@ class StreamSpec(Message):
 
     name: str
     source: Side
+    pair: Pair = 0
     kind: StreamKind = StreamKind.FLOWS
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
@@ -151,7 +154,7 @@ class TrialRequest(Message):
     and of the lateness of sending.
     """
 
-    streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=8)]
+    streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False
@@ -160,7 +163,8 @@ class TrialRequest(Message):
 
 
 class EstablishRequest(Message):
-    """Phase 1 (RFC 9693 §4.2): frame i opens connection i, which the responder enters into its state table.
+    """Phase 1 (RFC 9693 §4.2): frame i opens connection i, which the responder enters into its state table. Each pair
+    of ports has a table of its own.
 
     The stream's `frames` is the number of connections. With the `selection` `enumerate`, its flow space must have at
     least as many flows. With `random`, four-tuples may repeat; then several frames use one connection, of which each
@@ -175,8 +179,9 @@ class EstablishRequest(Message):
 
 
 class ValidateRequest(Message):
-    """The validation of phase 1: the responder sends one reply per connection (RFC 9693 §4.6)."""
+    """The validation of a pair's phase 1: the responder sends one reply per connection (RFC 9693 §4.6)."""
 
+    pair: Pair = 0
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
     order: Order = Order.PSEUDORANDOM

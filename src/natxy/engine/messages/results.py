@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from natxy.engine.messages.common import Message, Side
+from natxy.engine.messages.common import Message, Pair, Side
 from natxy.untrusted.values import Real, Whole
 
 
@@ -142,6 +142,7 @@ class PortResult(Message):
     """
 
     side: Side
+    pair: Pair = 0
     missed: Whole
     no_buffer: Whole
     kernel_drops: Whole
@@ -154,6 +155,7 @@ class PortResult(Message):
 
 class ForeignSample(Message):
     side: Side
+    pair: Pair = 0
     kind: str
     time_ns: Whole
     data_base64: str

@@ -59,7 +59,8 @@ class SimulatedEngine:
     def __init__(self, dut: SimulatedDut, tester_limit_fps: float | None = None) -> None:
         self._dut = dut
         self._tester_limit_fps = tester_limit_fps
-        self._established: _Established | None = None
+        self._established: dict[int, _Established] = {}
+        """The connections of each pair of ports."""
         self._run_id = 0
         self.elapsed_s = 0.0
 
@@ -94,15 +95,16 @@ class SimulatedEngine:
         connected = self._dut.connect(round(heard * share), stream.rate_fps * share)
         passed, made = (min(heard, round(count / share)) for count in connected)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
-        self._established = _Established(asked=stream.frames, made=made, distinct=distinct)
+        self._established[stream.pair] = _Established(asked=stream.frames, made=made, distinct=distinct)
         result = self._result([(stream, received)], request, on_progress)
         return result.model_copy(update={"established": received})
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        established = self._require_phase1()
+        established = self._require_phase1(request.pair)
         stream = StreamSpec(
             name="validation",
             source=Side.RIGHT,
+            pair=request.pair,
             kind=StreamKind.REPLIES,
             frame=request.frame,
             rate_fps=request.rate_fps,
@@ -119,13 +121,12 @@ class SimulatedEngine:
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
         self._pass_time(request, on_progress)
-        known = self._known(request.streams)
         # Traffic that the gateway does not translate has no flow cost.
         flows = max(self._flows(stream) for stream in request.streams if not stream.interleaved_with)
         through: dict[float, Carried] = {}
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
             through[start_s] = self._dut.carry([*together], flows)
-        losses = [self._lose(stream, through[stream.start_s], known) for stream in request.streams]
+        losses = [self._lose(stream, through[stream.start_s]) for stream in request.streams]
         received = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
         backlogs_s = [through[stream.start_s].backlog_s for stream in request.streams]
         result = self._result(received, request, on_progress, backlogs_s)
@@ -152,19 +153,14 @@ class SimulatedEngine:
                 elapsed_s = self._dut.trial_time_s
                 on_progress(Progress(elapsed_s=elapsed_s, planned=planned, sent=so_far, received=so_far))
 
-    def _known(self, streams: Sequence[StreamSpec]) -> float:
-        """Returns the share of the requested connections that the gateway has in phase 2."""
-        if all(stream.kind == StreamKind.FLOWS for stream in streams):
-            return 1.0
-        established = self._require_phase1()
-        return established.made / established.asked
-
-    def _lose(self, stream: StreamSpec, through: Carried, known: float) -> StreamLosses:
+    def _lose(self, stream: StreamSpec, through: Carried) -> StreamLosses:
         config = self._dut.config
         ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
         if stream.interleaved_with:
             ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
+            established = self._require_phase1(stream.pair)
+            known = established.made / established.asked
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 
@@ -210,13 +206,13 @@ class SimulatedEngine:
         """Returns the number of flows that the stream uses."""
         if stream.kind == StreamKind.FLOWS:
             return stream.flows.size if stream.flows else 1
-        established = self._require_phase1()
+        established = self._require_phase1(stream.pair)
         return min(established.distinct, stream.active_connections or established.asked)
 
-    def _require_phase1(self) -> _Established:
-        if self._established is None:
+    def _require_phase1(self, pair: int) -> _Established:
+        if pair not in self._established:
             raise NatxyError("replies were requested before a phase 1")
-        return self._established
+        return self._established[pair]
 
     def _result(
         self,

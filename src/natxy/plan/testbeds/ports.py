@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,8 @@ PciAddress = Annotated[
     Pattern(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", "a PCI address in small letters, such as 0000:41:00.0"),
 ]
 Io = Literal["af_xdp", "af_packet"]
+MOST_PAIRS: Final = 16
+"""The most pairs of ports, a left and a right one each, that a tester has."""
 Medium = Literal["veth", "memif", "cable"]
 """What joins two ports of a tester."""
 
@@ -75,6 +77,8 @@ class EnginePorts:
     left: TesterPort | None = None
     right: TesterPort | None = None
     memory_channels: int | None = None
+    further: tuple[TesterPort, ...] = ()
+    """The ports of further pairs."""
 
     @property
     def vlans(self) -> list[int]:
@@ -109,7 +113,7 @@ class EnginePorts:
 
     @property
     def _pci(self) -> list[str]:
-        return [port.pci for port in self.of_cable.values() if port.pci]
+        return [port.pci for port in (*self.of_cable.values(), *self.further) if port.pci]
 
     @property
     def workers(self) -> int:
