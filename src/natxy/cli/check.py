@@ -162,6 +162,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
+    if experiment.pair_count > 1:
+        yield f"between {experiment.pair_count} pairs of interfaces at the same time"
     addresses = experiment.addresses
     yield (
         f"{_hosts(addresses.left_hosts, addresses.left)} to {_hosts(addresses.right_hosts, addresses.right)}, "

@@ -24,15 +24,34 @@ ConfigT = TypeVar("ConfigT", bound=GatewayModel)
 
 
 @dataclass(frozen=True)
+class InterfacePair:
+    """Holds the names of two of the DUT's interfaces that traffic passes between."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
 class DutInterfaces:
     """Holds the DUT's own interface names: `left` faces the initiator, `right` the responder.
 
-    With `dpdk`, they are DPDK devices with their arguments, unknown to any kernel.
+    With `dpdk`, they are DPDK devices with their arguments, unknown to any kernel. `further` has the interfaces of
+    further pairs.
     """
 
     left: str
     right: str
     dpdk: bool = False
+    further: tuple[InterfacePair, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[InterfacePair, ...]:
+        return (InterfacePair(self.left, self.right), *self.further)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of all interfaces, each once: a DUT with one arm has one."""
+        return tuple(dict.fromkeys(name for pair in self.pairs for name in (pair.left, pair.right)))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from natxy.dut.linux.tun import TunGateway
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
-from natxy.plan.model.addresses import AddressPlan, IPNetwork
+from natxy.plan.model.addresses import AddressPlan, IPNetwork, LinkPair
 
 _ROUTE: Final = re.compile(r"^(?:(?:unicast|blackhole|unreachable|prohibit) )?(\S+)(?:.*? dev (\S+))?", re.MULTILINE)
 _EXAMPLE: Final = "{dut: 10.198.0.1/24, tester: 10.198.0.2/24, behind: [10.198.0.0/16]}"
@@ -49,8 +49,14 @@ def _test_networks(addresses: AddressPlan) -> Iterator[tuple[str, str, IPNetwork
     if addresses.pool:
         yield "addresses", "pool", addresses.pool
     for field, pair in zip(("addresses", "background"), addresses.pairs, strict=False):
-        for side, link in (("left", pair.left), ("right", pair.right)):
-            yield from ((field, side, network) for network in (link.dut.network, *link.behind))
+        yield from _link_networks(field, pair)
+    for pair in addresses.further:
+        yield from _link_networks("addresses", pair)
+
+
+def _link_networks(field: str, pair: LinkPair) -> Iterator[tuple[str, str, IPNetwork]]:
+    for side, link in (("left", pair.left), ("right", pair.right)):
+        yield from ((field, side, network) for network in (link.dut.network, *link.behind))
 
 
 def other_uses(transport: Transport, interfaces: DutInterfaces, *, sets_links: bool) -> list[OtherUse]:
@@ -63,7 +69,7 @@ def other_uses(transport: Transport, interfaces: DutInterfaces, *, sets_links: b
     if sets_links:
         # Of gateways that a killed run left.
         tuns = {driver.tun for driver in GATEWAYS.values() if issubclass(driver, TunGateway)}
-        own = {interfaces.left, interfaces.right, *tuns}
+        own = {*interfaces.names, *tuns}
         uses += (use for interface, use in _addresses_and_routes(transport) if interface not in own)
     return uses
 

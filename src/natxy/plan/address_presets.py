@@ -133,12 +133,17 @@ _MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMa
 
 
 def resolve_addresses(
-    plan: AddressesPlan, family: Family, translation: TranslationKind | None, *, hiding: bool
+    plan: AddressesPlan,
+    family: Family,
+    translation: TranslationKind | None,
+    *,
+    hiding: bool,
+    many_pairs: bool = False,
 ) -> Addresses:
     """Returns the addresses as written, completed from the preset.
 
     `family` is that of both sides if there is no `translation`. With `hiding`, the gateway hides the left side, which
-    then has private addresses.
+    then has private addresses. With `many_pairs`, one host on each link leaves room beside it for further pairs.
     """
     left_family, right_family = translation.families if translation else (family, family)
     private = hiding and translation is None
@@ -149,6 +154,10 @@ def resolve_addresses(
     right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
     left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
+
+    if many_pairs and plan.preset == AddressPreset.SINGLE and plan.networks == 1:
+        alone = {"behind": ()}
+        left, right = (plan.left or left.model_copy(update=alone)), (plan.right or right.model_copy(update=alone))
 
     if plan.on_link:
         left, right = (plan.left or _link_with(left, plan.on_link)), (plan.right or _link_with(right, plan.on_link))

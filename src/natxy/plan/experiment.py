@@ -15,7 +15,15 @@ from ruamel.yaml import YAML
 from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
-from natxy.plan.model.addresses import USUAL_MTU, AddressPlan, AddressPreset, IPNetwork, LinkAddresses, Translation
+from natxy.plan.model.addresses import (
+    USUAL_MTU,
+    AddressPlan,
+    AddressPreset,
+    IPNetwork,
+    LinkAddresses,
+    LinkPair,
+    Translation,
+)
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
@@ -34,6 +42,7 @@ from natxy.plan.model.traffic import (
     line_rate_fps,
 )
 from natxy.plan.model.units import BitRate, Unit
+from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 
@@ -50,6 +59,24 @@ class Addresses(PlanModel):
     def destination_networks(self) -> int:
         """The number of networks behind the side that has fewer."""
         return min(len(self.left.networks_behind), len(self.right.networks_behind))
+
+    def of_pair(self, number: int) -> Addresses:
+        """Returns the addresses of a pair of interfaces, from 0 on.
+
+        Each side's are those of the first pair, moved by as many prefixes as hold all of that side's. ValueError when
+        there are no such addresses.
+        """
+        if number == 0:
+            return self
+        blocks = (block_of(link) for link in (self.left, self.right))
+        left, right = (number * (block.stop - block.start) for block in blocks)
+        moved = {
+            "left": moved_link(self.left, left),
+            "right": moved_link(self.right, right),
+            "left_hosts": moved_hosts(self.left_hosts, left),
+            "right_hosts": moved_hosts(self.right_hosts, right),
+        }
+        return self.model_copy(update=moved)
 
 
 class PortPair(PlanModel):
@@ -104,6 +131,8 @@ class Experiment(PlanModel):
     ports: Ports
     orders: Orders
     flows: int | None
+    pairs: int | None = Field(default=None, exclude_if=lambda pairs: pairs is None)
+    """The pairs of interfaces that have traffic at the same time, each with flows and connections of its own."""
     cores: int | None
     connections: int | None
     phase1_selection: Selection = Field(
@@ -140,8 +169,22 @@ class Experiment(PlanModel):
             translation=self.translation,
             pool=self.addresses.pool,
             background=self.background.links if self.background else None,
+            further=tuple(LinkPair(left=each.left, right=each.right) for each in self.addresses_of_pairs[1:]),
             mtu=max(USUAL_MTU, longest - ETHERNET_BYTES),
         )
+
+    @property
+    def pair_count(self) -> int:
+        """The number of pairs of interfaces that have traffic."""
+        return self.pairs or 1
+
+    @property
+    def addresses_of_pairs(self) -> tuple[Addresses, ...]:
+        return tuple(self.addresses.of_pair(number) for number in range(self.pair_count))
+
+    def of_pair(self, number: int) -> Experiment:
+        """Returns a copy with the addresses of one of the pairs."""
+        return self.model_copy(update={"addresses": self.addresses.of_pair(number)}) if number else self
 
     @property
     def families(self) -> tuple[Family, Family]:
@@ -190,16 +233,16 @@ class Experiment(PlanModel):
 
     @property
     def maximum_fps(self) -> float | None:
-        """The line's theoretical maximum for one direction, foreground plus background, in frames per second.
+        """The lines' theoretical maximum for one direction, foreground plus background, in frames per second.
 
-        None without a line rate.
+        That of all pairs of interfaces together; None without a line rate.
         """
         if self.line_rate is None:
             return None
         frame: float = self.longest_frame
         if self.background:
             frame += self.background.share * (self.background.frame_size - frame)
-        return line_rate_fps(self.line_rate, frame + self.tag_bytes)
+        return self.pair_count * line_rate_fps(self.line_rate, frame + self.tag_bytes)
 
     @property
     def unit(self) -> Unit:
@@ -297,7 +340,8 @@ class Experiment(PlanModel):
         """
         connections, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
-            phase1_s = connections / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
+            phase1_s = connections / phase1_fps + timing.drain if phase1_fps else 0.0
+            phase1_s = self.pair_count * phase1_s + timing.learning_pause if phase1_fps else 0.0
             goal = self.search.goal if self.search else None
             return phase1_s + max(self.traffic_s, (goal.final_trial if goal else None) or 0.0) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps

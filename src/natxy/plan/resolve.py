@@ -88,7 +88,9 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     takes = own.procedure.takes
     flows = own.flows or own.procedure.usual_flows
     timing = resolve_timing(plan.timing, own.timing)
-    addresses = resolve_addresses(own.addresses, family, kind, hiding=own.gateway.hides_left)
+    addresses = resolve_addresses(
+        own.addresses, family, kind, hiding=own.gateway.hides_left, many_pairs=own.pairs is not None
+    )
     frame_size = own.settled_frame_size(plan.family)
     decided = {
         "title": own.title or own.name,

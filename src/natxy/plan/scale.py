@@ -37,13 +37,14 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
     if connections is None:
         return None
     sized = experiment.model_copy(update={"connections": connections})
+    pairs = experiment.pair_count
     return TableNeed(
-        connections,
-        sized.left_endpoints,
-        sized.right_endpoints,
+        pairs * connections,
+        pairs * sized.left_endpoints,
+        pairs * sized.right_endpoints,
         sized.longest_trial_s(phase1_fps),
-        hosts=sized.addresses.left_hosts.size,
-        remote_hosts=sized.addresses.right_hosts.size,
+        hosts=pairs * sized.addresses.left_hosts.size,
+        remote_hosts=pairs * sized.addresses.right_hosts.size,
     )
 
 

@@ -34,6 +34,7 @@ from natxy.plan.model.units import BitRate, Count
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.testbeds.ports import MOST_PAIRS
 from natxy.published import published_names
 from natxy.untrusted.validation import guess
 
@@ -130,6 +131,9 @@ class ExperimentPlan(PlanModel):
     orders: Orders = Orders()
     flows: Count | None = None
     """Number of four-tuples of traffic without connections; default: all."""
+    pairs: Annotated[int, Field(ge=1, le=MOST_PAIRS)] | None = None
+    """Pairs of interfaces that have traffic at the same time, each with the experiment's flows or connections and an
+    equal part of the rate (RFC 8219 §10); default: 1."""
     cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Number of the gateway's cores that process packets; default: all."""
     connections: Count | None = None

@@ -40,21 +40,23 @@ _ICMPV6: Final = {
 }
 
 
-def send_probes(engine: Engine, experiment: Experiment, openings: int = 1) -> list[Passage]:
-    """Sends frames in the experiment's directions and returns how they fared.
+def send_probes(engine: Engine, experiment: Experiment, openings: int = 1, pair: int = 0) -> list[Passage]:
+    """Sends frames in the experiment's directions, between the interfaces of one pair, and returns how they fared.
 
     Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened by as
     many frames as `openings`, one after the other, nothing else is sent.
     """
     probe = _probe_of(experiment)
     if probe.connections:
-        request = establish_request(probe, _RATE_FPS, _SEED)
+        request = establish_request(probe, _RATE_FPS, _SEED, pair)
         tried: list[Passage] = []
         while not any(passage.good for passage in tried):
             if len(tried) == openings:
                 return [together(tried)]
             tried += passages(engine.establish(request), [request.stream])
-    traffic = with_foreground(traffic_request(probe, _RATE_FPS, _SEED, frames=FRAMES), lambda _: {"burst": _BURST})
+    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, _SEED, frames=FRAMES)
+    of_pair = [stream for stream in of_all.streams if stream.pair == pair]
+    traffic = with_foreground(of_all.model_copy(update={"streams": of_pair}), lambda _: {"burst": _BURST})
     return passages(engine.run_trial(traffic), traffic.streams)
 
 

@@ -58,15 +58,22 @@ class ProbedPath:
         macs = self._resolve(request)
         if not self.experiment.gateway.is_probed:
             return
+        if self._blocked():
+            self._explain(request, macs)
+        self._check_translated()
+        for pair in range(1, self.experiment.pair_count):
+            if blocked := self._blocked(pair):
+                raise DutError(f"pair {pair + 1} of interfaces: {_title(blocked[0])}; check its cables and interfaces")
+
+    def _blocked(self, pair: int = 0) -> list[Passage]:
+        """Returns the directions in which frames do not pass between the interfaces of a pair."""
         for _ in range(_ATTEMPTS):
-            found = send_probes(self.engine, self.experiment)
+            found = send_probes(self.engine, self.experiment, pair=pair)
             # Frames that the tester could not send say nothing about the gateway; the trials tell about them.
             blocked = [passage for passage in found if passage.sent and not passage.good]
             if not blocked or any(passage.merged for passage in blocked):
                 break
-        if blocked:
-            self._explain(request, macs)
-        self._check_translated()
+        return blocked
 
     def remarks(self) -> list[str]:
         """Returns sentences for the report on what the DUT's user should know although the frames pass."""
@@ -84,7 +91,7 @@ class ProbedPath:
 
     def _resolve(self, request: NeighborsResolve) -> dict[Side, str]:
         neighbors = [
-            neighbor.model_copy(update={"gateway_mac": self.dut_macs.get(neighbor.side)})
+            neighbor if neighbor.pair else neighbor.model_copy(update={"gateway_mac": self.dut_macs.get(neighbor.side)})
             for neighbor in request.neighbors
         ]
         request = request.model_copy(update={"timeout_s": self.answer_s, "neighbors": neighbors})
@@ -94,7 +101,7 @@ class ProbedPath:
             if self.experiment.gateway.is_probed and self.asks_dut and (cause := self._why_unresolved(request)):
                 raise DutError(f"{error}. Found: {cause}") from error
             raise
-        return {neighbor.side: neighbor.mac for neighbor in resolved.neighbors}
+        return {neighbor.side: neighbor.mac for neighbor in resolved.neighbors if neighbor.pair == 0}
 
     def _why_unresolved(self, request: NeighborsResolve) -> str | None:
         """Returns the cause of a missing answer to address requests, if the DUT's counters tell it."""

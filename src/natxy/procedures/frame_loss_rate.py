@@ -6,12 +6,13 @@ from __future__ import annotations
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
+from natxy.plan.procedures.figures import STREAMS
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
-from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.streams import is_of, traffic_request
 from natxy.procedures.common.traffic import by_direction, traffic_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Attempt
@@ -27,9 +28,11 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
         losses: dict[str, list[tuple[float, float]]] = {}
         lossless: list[float] = []  # the latest rates in a row that lost nothing
         lowest_lossy: float | None = None
+        at_maximum: dict[str, float | None] = {}
         for number, percent in enumerate(self.config.offered_percents(), 1):
             rate_fps = self.config.maximum_fps * percent / 100
             result = valid_step(repetition, number, rate_fps, step)
+            at_maximum = at_maximum or {direction: _lost_percent(result, direction) for direction in STREAMS}
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))
             if result.verdict == Verdict.PASS:
@@ -38,7 +41,6 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
                 lossless, lowest_lossy = [], rate_fps
             if len(lossless) == 2:
                 break
-        at_maximum = {stream: points[0][1] for stream, points in losses.items()}
         return ProcedureResult(
             figures={"lossless_rate": lossless[0] if lossless else 0.0} | by_direction("loss_at_maximum", at_maximum),
             lower_bound=lossless[0] if lossless else None,
@@ -54,6 +56,12 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
 
     def deviations(self, experiment: Experiment) -> list[str]:
         return below_line(experiment, self.config.maximum_rate, "Frame loss is measured up to", "RFC 2544 §26.3")
+
+
+def _lost_percent(result: TrialResult, direction: str) -> float | None:
+    """Returns the loss of a direction's foreground, of all pairs of interfaces together; None if it has none."""
+    own = [stream for stream in result.streams if is_of(stream.name, direction)]
+    return 100 * sum(stream.lost for stream in own) / sum(stream.planned for stream in own) if own else None
 
 
 def _curve(stream: str, points: list[tuple[float, float]]) -> Curve:

@@ -40,7 +40,7 @@ def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> flo
     if plan.testbed.in_virtual_time:
         return 0.001 * steps
     traffic_s = procedure_of(experiment).expected_step_s(experiment, _phase1_fps(plan, experiment))
-    gateway, connections = experiment.gateway, experiment.connections or 0
+    gateway, connections = experiment.gateway, experiment.pair_count * (experiment.connections or 0)
     clear_s = gateway.clearing_s(connections) if gateway.keeps_connections else 0.0
     timing = experiment.timing
     step_s = clear_s + timing.settle + timing.learning_s + TRIAL_OVERHEAD_S + traffic_s

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import Any
 
 from natxy.dut import registry
-from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
 from natxy.dut.linux.card_settings import cards_set
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
@@ -27,12 +27,12 @@ class CabledTestbed(Testbed):
     """A testbed with a DUT on real interfaces. Its `gateway_cores` are the cores in service of a DUT behind ssh; a DUT
     on this machine has none of its own."""
 
-    def __init__(self, dut: DutLocation) -> None:
+    def __init__(self, dut: DutLocation, further: tuple[InterfacePair, ...] = ()) -> None:
         super().__init__()
         self._dut = dut
         self._machine = MachineSysctls()
         self.transport = dut_transport(dut, self._machine)
-        self.interfaces = DutInterfaces(left=dut.left, right=dut.right)
+        self.interfaces = DutInterfaces(left=dut.left, right=dut.right, further=further)
         self._reading_cost: ReadingCost | None = None
 
     def _build(self) -> None:
@@ -77,7 +77,7 @@ class CabledTestbed(Testbed):
 
     def dut_description(self) -> dict[str, str]:
         return {
-            "machine": f"{self.transport.describe()}, interfaces {self.interfaces.left} and {self.interfaces.right}",
+            "machine": f"{self.transport.describe()}, interfaces {' and '.join(self.interfaces.names)}",
             "cores": ", ".join(map(str, self.gateway_cores)) or "unknown: set by the DUT itself",
         }
 

@@ -7,6 +7,7 @@ import os
 import platform
 from contextlib import AbstractContextManager
 
+from natxy.dut.base import InterfacePair
 from natxy.dut.linux.interfaces import disturbing_offloads
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
@@ -27,27 +28,34 @@ from natxy.testbeds.tester_ports import TesterPorts
 class HardwareTestbed(CabledTestbed, EngineTestbed):
     """Keeps the kernel from sending on the interfaces that the tester uses."""
 
-    def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU) -> None:
-        super().__init__(config.dut)
+    def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU, pairs: int = 1) -> None:
+        further = config.more_pairs[: pairs - 1]
+        super().__init__(config.dut, tuple(InterfacePair(pair.dut.left, pair.dut.right) for pair in further))
         self._config = config
         self._mtu = mtu
-        self._ports = TesterPorts(
-            {Side.LEFT: config.left, Side.RIGHT: config.right},
-            self._machine,
-            io=config.io,
-            queues=config.queues,
-            mtu=mtu,
+        ends = [(config.left, config.right), *((pair.left, pair.right) for pair in further)]
+        self._ports, *self._further = (
+            TesterPorts(
+                {Side.LEFT: left, Side.RIGHT: right},
+                self._machine,
+                io=config.io,
+                queues=config.queues,
+                mtu=mtu,
+                pair=number,
+            )
+            for number, (left, right) in enumerate(ends)
         )
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _take_ends(self) -> None:
-        self._stack.enter_context(self._ports.taken())
+        for ports in (self._ports, *self._further):
+            self._stack.enter_context(ports.taken())
 
     def engine_argv(self) -> list[str]:
         return [*super().engine_argv(), *self._config.engine_ports.engine_arguments]
 
     def port_specs(self) -> list[PortSpec]:
-        return self._ports.specs()
+        return [spec for ports in (self._ports, *self._further) for spec in ports.specs()]
 
     def description(self) -> dict[str, str]:
         return {
@@ -58,7 +66,10 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         }
 
     def engine_description(self) -> dict[str, str]:
-        return self._ports.description() | self._config.engine_ports.memory_description()
+        described = {
+            title: port for ports in (self._ports, *self._further) for title, port in ports.description().items()
+        }
+        return described | self._config.engine_ports.memory_description()
 
     def deviations(self) -> list[str]:
         dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
@@ -69,7 +80,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         return [f"Tester and DUT are one machine: they {shared}"]
 
     def engine_deviations(self) -> list[str]:
-        return self._ports.deviations()
+        return [sentence for ports in (self._ports, *self._further) for sentence in ports.deviations()]
 
     def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
         here, namespaces = LocalTransport(self._machine), LabNamespaces(Owner.current())

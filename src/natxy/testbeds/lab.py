@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed `lab`: two network namespaces, joined by two veth pairs.
+"""The testbed `lab`: two network namespaces, joined by two veth pairs, or by more for experiments with `pairs`.
 
 The engine opens `left` and `right` in the tester's namespace through DPDK; the gateway is the kernel between `dut-left`
 and `dut-right` in the DUT's namespace. No network interface card is needed.
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final
 
 from natxy.dut import registry
-from natxy.dut.base import DutInterfaces, Gateway
+from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
 from natxy.dut.linux.counters import read_here
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.interfaces import set_links, steer
@@ -39,10 +39,10 @@ from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
-from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
+from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, mac_of_pair, name_of_pair, veth_device
 
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
-_DUT_INTERFACES = DutInterfaces(left="dut-left", right="dut-right")
+_DUT_NAMES: Final = ("dut-left", "dut-right")
 
 _BACKLOG: Final = "net.core.netdev_max_backlog"
 _USUAL_BACKLOG: Final = 1000
@@ -75,7 +75,11 @@ class NetnsLab(EngineTestbed):
         self._namespaces = LabNamespaces(Owner.current())
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
         self.gateway_cores = self.cores.dut
-        self.interfaces = _DUT_INTERFACES
+        self._pairs = 1 + len(addresses.further)
+        first, *further = (
+            InterfacePair(*(name_of_pair(name, pair) for name in _DUT_NAMES)) for pair in range(self._pairs)
+        )
+        self.interfaces = DutInterfaces(first.left, first.right, further=tuple(further))
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         # A gateway in user space inherits the cores of the command that starts it.
         self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
@@ -85,8 +89,9 @@ class NetnsLab(EngineTestbed):
         self._stack.callback(self._namespaces.remove)
         self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
         self._set_sysctls()
-        for side in Side:
-            self._cable(side)
+        for pair in range(self._pairs):
+            for side in Side:
+                self._cable(pair, side)
         self._start_dut()
         self._set_links()
 
@@ -105,13 +110,15 @@ class NetnsLab(EngineTestbed):
         return [
             PortSpec(
                 side=side,
-                device=veth_device(number, side, self._config.io, self._config.queues, self._addresses.mtu),
+                pair=pair,
+                device=self._device(pair, side),
                 medium=PortMedium.VETH,
-                mac=TESTER_MACS[side],
+                mac=mac_of_pair(TESTER_MACS[side], pair),
                 queues=self._config.queues,
                 mtu=self._addresses.mtu,
             )
-            for number, side in enumerate(Side)
+            for pair in range(self._pairs)
+            for side in Side
         ]
 
     def watch(self) -> GatewayWatch:
@@ -134,7 +141,7 @@ class NetnsLab(EngineTestbed):
         }
 
     def dut_description(self) -> dict[str, str]:
-        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {self.interfaces.left} and {self.interfaces.right})"}
+        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {' and '.join(self.interfaces.names)})"}
 
     def dut_hardware(self) -> dict[str, str]:
         return describe_hardware(self._dut, self.interfaces)
@@ -215,9 +222,14 @@ class NetnsLab(EngineTestbed):
             assignments = [f"{name}={value}" for name, value in {**_COMMON_SYSCTLS, **own}.items()]
             transport.run(["sysctl", "-qw", *assignments])
 
-    def _cable(self, side: Side) -> None:
-        tester = VethEnd(self._tester, side.value, TESTER_MACS[side])
-        dut = VethEnd(self._dut, getattr(self.interfaces, side.value), self._dut_macs[side])
+    def _device(self, pair: int, side: Side) -> str:
+        number, name = len(Side) * pair + [*Side].index(side), name_of_pair(side.value, pair)
+        return veth_device(number, name, self._config.io, self._config.queues, self._addresses.mtu)
+
+    def _cable(self, pair: int, side: Side) -> None:
+        tester = VethEnd(self._tester, name_of_pair(side.value, pair), mac_of_pair(TESTER_MACS[side], pair))
+        dut_name = getattr(self.interfaces.pairs[pair], side.value)
+        dut = VethEnd(self._dut, dut_name, mac_of_pair(self._dut_macs[side], pair))
         join(tester, dut, queues=self._config.queues, mtu=self._addresses.mtu)
 
     def _start_dut(self) -> None:

@@ -108,4 +108,4 @@ class LoopTestbed(EngineTestbed):
         if self._config.medium == "memif":
             socket = self._folder / "memif.sock"
             return f"net_memif{number},role={_MEMIF_ROLES[side]},id=0,socket={socket},socket-abstract=no"
-        return veth_device(number, side, self._config.io, self._config.queues, self._mtu)
+        return veth_device(number, side.value, self._config.io, self._config.queues, self._mtu)

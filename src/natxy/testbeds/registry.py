@@ -43,7 +43,9 @@ class TestbedNeeds:
 
 TESTBEDS: Final[Mapping[type[TestbedModel], Callable[[Any, TestbedNeeds], Testbed]]] = {
     LabConfig: lambda config, needs: lab_for(config, needs.addresses, needs.gateway, needs.dut_cores),
-    HardwareConfig: lambda config, needs: HardwareTestbed(config, needs.addresses.mtu),
+    HardwareConfig: lambda config, needs: HardwareTestbed(
+        config, needs.addresses.mtu, 1 + len(needs.addresses.further)
+    ),
     HostsConfig: lambda config, needs: HostsTestbed(config, needs.addresses.mtu),
     LoopConfig: lambda config, needs: LoopTestbed(config, needs.addresses.mtu),
     MemifConfig: lambda config, needs: MemifTestbed(config, needs.addresses.mtu),

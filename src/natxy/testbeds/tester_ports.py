@@ -23,12 +23,20 @@ _IFF_PROMISC: Final = 0x100
 
 
 class TesterPorts:
-    """Holds both ports. The kernel sends nothing on their interfaces while `machine` holds its sysctls."""
+    """Holds the ports of one pair. The kernel sends nothing on their interfaces while `machine` holds its sysctls."""
 
     def __init__(
-        self, ports: Mapping[Side, TesterPort], machine: MachineSysctls, *, io: str, queues: int, mtu: int
+        self,
+        ports: Mapping[Side, TesterPort],
+        machine: MachineSysctls,
+        *,
+        io: str,
+        queues: int,
+        mtu: int,
+        pair: int = 0,
     ) -> None:
         self._ports: Final = ports
+        self._pair = pair
         self._machine = machine
         self._io = io
         self._queues = queues
@@ -48,7 +56,7 @@ class TesterPorts:
                 if interface in prepared:
                     continue
                 prepared.add(interface)
-                self._check_free(side, interface)
+                self._check_free(interface, self._field(side))
                 self._check_tags(side, interface)
                 self._machine.hold(f"net.ipv6.conf.{interface_word(interface)}.disable_ipv6", "1")
                 flags = int((INTERFACES / interface / "flags").read_text(), 16)
@@ -68,6 +76,7 @@ class TesterPorts:
         return [
             PortSpec(
                 side=side,
+                pair=self._pair,
                 device=self._device(number, port),
                 medium=medium or _medium(port),
                 mac=port.mac,
@@ -81,10 +90,12 @@ class TesterPorts:
     def _numbers(self) -> list[int]:
         """Returns the number of each port's device: the same if both ports are the same."""
         ports = [*self._ports.values()]
-        return [next(i for i, other in enumerate(ports) if other.is_same(port)) for port in ports]
+        first = len(Side) * self._pair
+        return [first + next(i for i, other in enumerate(ports) if other.is_same(port)) for port in ports]
 
     def description(self) -> dict[str, str]:
-        return {f"{side} port": self._described(port) for side, port in self._ports.items()}
+        of_pair = f" of pair {self._pair + 1}" if self._pair else ""
+        return {f"{side} port{of_pair}": self._described(port) for side, port in self._ports.items()}
 
     def deviations(self) -> list[str]:
         sentences = []
@@ -101,14 +112,18 @@ class TesterPorts:
         vlan = f", VLAN {port.vlan}" if port.vlan else ""
         return (port.pci or f"{port.interface} by net_{self._io}") + vlan + (f", as {port.mac}" if port.mac else "")
 
-    def _check_free(self, side: Side, interface: str) -> None:
+    def _field(self, side: Side) -> str:
+        """Returns the plan's field that gives the port."""
+        return f"testbed.more_pairs[{self._pair - 1}].{side}" if self._pair else f"testbed.{side}"
+
+    def _check_free(self, interface: str, field: str) -> None:
         if not (INTERFACES / interface).exists():
             found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
-            raise PlanError(f"testbed.{side}.interface: this machine has no {interface!r}; it has {found}")
+            raise PlanError(f"{field}.interface: this machine has no {interface!r}; it has {found}")
         # With an IPv4 address the kernel would answer ARP beside the engine; with IPv6 it sends packets unasked.
         if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
             raise PlanError(
-                f"testbed.{side}.interface: {interface} has the address {address[0]}; the tester needs an "
+                f"{field}.interface: {interface} has the address {address[0]}; the tester needs an "
                 f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
             )
 

@@ -41,8 +41,19 @@ def join(end: VethEnd, peer: VethEnd, *, queues: int, mtu: int) -> None:
         each.transport.run(["ip", "link", "set", each.name, "mtu", str(mtu), "up"])
 
 
-def veth_device(number: int, side: Side, io: str, queues: int, mtu: int) -> str:
-    """Returns the DPDK device of the veth pair's end that has the name of its side."""
+def veth_device(number: int, name: str, io: str, queues: int, mtu: int) -> str:
+    """Returns the DPDK device of the veth pair's end that has this name."""
     if io == "af_xdp":
-        return f"net_af_xdp{number},iface={side.value},start_queue=0,queue_count=1,busy_budget=0"
-    return f"net_af_packet{number},iface={side.value},qpairs={queues}{ring_slots(mtu)}"
+        return f"net_af_xdp{number},iface={name},start_queue=0,queue_count=1,busy_budget=0"
+    return f"net_af_packet{number},iface={name},qpairs={queues}{ring_slots(mtu)}"
+
+
+def mac_of_pair(mac: str, pair: int) -> str:
+    """Returns the address of the end in another pair of veth pairs that this one has in the first."""
+    octets = mac.split(":")
+    return ":".join([*octets[:3], f"{pair:02x}", *octets[4:]])
+
+
+def name_of_pair(name: str, pair: int) -> str:
+    """Returns the name of an end in a pair of veth pairs: those of further pairs have the pair's number."""
+    return f"{name}{pair + 1}" if pair else name

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 from natxy.dut.base import Capability
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.dut.linux.netfilter import Chain, NetfilterGateway, NftablesTranslator, address_range, source_nat
 from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
+from natxy.plan.model.addresses import IPNetwork
 
 
 class LinuxForwardGateway(LinuxGateway[LinuxForwardConfig]):
@@ -35,22 +38,31 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
         return f"{family}-{self.config.backend}"
 
     @property
-    def _rule(self) -> list[str]:
-        outside = ["POSTROUTING", "-o", self.interfaces.right]
+    def _rules(self) -> list[list[str]]:
+        """Returns a rule for each interface to the right."""
+        public = [self.addresses.public, *(ip_network(pair.right.dut.ip) for pair in self.addresses.further)]
+        return [
+            [*("POSTROUTING", "-o", pair.right), *self._target(own)]
+            for pair, own in zip(self.interfaces.pairs, public, strict=True)
+        ]
+
+    def _target(self, public: IPNetwork) -> list[str]:
         if self.config.target == IptablesTarget.SNAT:
-            return [*outside, "-j", "SNAT", "--to-source", address_range(self.addresses.public)]
-        return [*outside, "-j", "MASQUERADE"]
+            return ["-j", "SNAT", "--to-source", address_range(public)]
+        return ["-j", "MASQUERADE"]
 
     def install(self) -> None:
         # A killed run may have left its rule on a DUT that survives the run.
         self.uninstall()
         super().install()
-        self._nat("--append")
+        for rule in self._rules:
+            self._nat("--append", rule)
 
     def uninstall(self) -> None:
         super().uninstall()
-        while self._nat("--check", must_succeed=False):
-            self._nat("--delete")
+        for rule in self._rules:
+            while self._nat("--check", rule, must_succeed=False):
+                self._nat("--delete", rule)
 
     def version(self) -> str:
         return f"{self.transport.run([self._program, '--version']).stdout.strip()}, {self.kernel()}"
@@ -58,8 +70,8 @@ class IptablesGateway(NetfilterGateway[IptablesConfig]):
     def configuration(self) -> str:
         return self.transport.run([self._program, "--wait", "-t", "nat", "--list-rules"]).stdout
 
-    def _nat(self, command: str, *, must_succeed: bool = True) -> bool:
-        argv = [self._program, "--wait", "-t", "nat", command, *self._rule]
+    def _nat(self, command: str, rule: list[str], *, must_succeed: bool = True) -> bool:
+        argv = [self._program, "--wait", "-t", "nat", command, *rule]
         return self.transport.run(argv, check=must_succeed).returncode == 0
 
 
@@ -72,9 +84,15 @@ class NftablesGateway(NftablesTranslator[NftablesConfig]):
 
     @property
     def chain(self) -> Chain:
-        right, pool = self.interfaces.right, self.addresses.pool
+        right, pool = self._right, self.addresses.pool
         if not self.config.nat:
             return Chain(
-                "filter", "forward", "filter", ("ct state established,related accept", f'iifname "{right}" drop')
+                "filter", "forward", "filter", ("ct state established,related accept", f"iifname {right} drop")
             )
-        return source_nat(f'oifname "{right}" {f"snat to {address_range(pool)}" if pool else "masquerade"}')
+        return source_nat(f"oifname {right} {f'snat to {address_range(pool)}' if pool else 'masquerade'}")
+
+    @property
+    def _right(self) -> str:
+        """Returns the interfaces to the right in the words of nft."""
+        names = [f'"{pair.right}"' for pair in self.interfaces.pairs]
+        return names[0] if len(names) == 1 else f"{{ {', '.join(names)} }}"

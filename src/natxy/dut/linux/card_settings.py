@@ -33,13 +33,13 @@ _IF_THERE: Final = '[ ! -e "/sys/class/net/$2" ] || exec ethtool "$@"'
 def cards_set(
     transport: LocalTransport | SshTransport, interfaces: DutInterfaces, wanted: CardSettings
 ) -> Iterator[None]:
-    """Gives both interfaces the settings for as long as the context lasts.
+    """Gives all interfaces the settings for as long as the context lasts.
 
     PlanError for an offload that a card does not have. DutError when a card refuses something, and when it does not do
     what it has accepted.
     """
     with ExitStack() as stack:
-        for interface in dict.fromkeys((interfaces.left, interfaces.right)):
+        for interface in interfaces.names:
             if wanted.rss_fields:
                 for flows in _FLOWS:
                     stack.enter_context(_hashed_by(transport, interface, flows, wanted.rss_fields))

@@ -71,8 +71,7 @@ def reading_command(interfaces: DutInterfaces, *, without: Collection[str] = ())
     """Returns the command that prints all files but those of `NEAR` that are in `without`."""
     files = [*(file for file in NEAR if file not in without), *_FAR]
     if not interfaces.dpdk:
-        names = dict.fromkeys((interfaces.left, interfaces.right))
-        files += [f"/sys/class/net/{name}/statistics/{each}" for name in names for each in _STATISTICS]
+        files += [f"/sys/class/net/{name}/statistics/{each}" for name in interfaces.names for each in _STATISTICS]
     return ["sh", "-c", _SCRIPT, "sh", *files]
 
 

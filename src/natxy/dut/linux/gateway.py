@@ -128,7 +128,7 @@ class LinuxGateway(Gateway[ConfigT]):
         return DutDescription(self.name, self.version(), settings, self.configuration())
 
     def wait_ready(self) -> None:
-        for interface in (self.interfaces.left, self.interfaces.right):
+        for interface in self.interfaces.names:
             self._wait_up(interface, time.monotonic() + LINK_UP_S)
 
     def set_cores(self, cores: Sequence[int]) -> None:

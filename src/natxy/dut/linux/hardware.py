@@ -60,7 +60,7 @@ _FIELDS: Final = {
 
 def describe_hardware(transport: Transport, interfaces: DutInterfaces) -> dict[str, str]:
     """Returns the facts that the DUT tells, by their names in the report; none for a DUT that is not Linux."""
-    names = [] if interfaces.dpdk else [*dict.fromkeys((interfaces.left, interfaces.right))]
+    names = [] if interfaces.dpdk else [*interfaces.names]
     text = ""
     with suppress(DutError):
         text = transport.run(["sh", "-c", _SCRIPT, "sh", *names], timeout_s=_TIMEOUT_S, check=False).stdout

@@ -25,7 +25,7 @@ _MERGING: Final = re.compile(
 
 
 def set_links(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
-    """Adds addresses and routes to both interfaces, and sets them up. Existing ones stay unchanged.
+    """Adds addresses and routes to all interfaces, and sets them up. Existing ones stay unchanged.
 
     DutError when iproute2 refuses something.
     """
@@ -45,11 +45,11 @@ def set_links(transport: Transport, interfaces: DutInterfaces, addresses: Addres
 def unset_links(transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan) -> None:
     """Removes the addresses and routes; no error when there are none. The interfaces stay up.
 
-    Each is removed from both interfaces: the DUT may have exchanged their names since.
+    Each is removed from all interfaces: the DUT may have exchanged their names since.
     """
     batch = [
         " ".join(line)
-        for interface in dict.fromkeys((interfaces.left, interfaces.right))
+        for interface in interfaces.names
         for _, link in _links(interfaces, addresses)
         for line in (*_routes("del", interface, link), ["address", "del", str(link.dut), "dev", interface])
     ]
@@ -77,9 +77,11 @@ def _neighbors(interfaces: DutInterfaces, addresses: AddressPlan, macs: LinkMacs
 
 
 def _links(interfaces: DutInterfaces, addresses: AddressPlan) -> Iterator[tuple[str, LinkAddresses]]:
-    for pair in addresses.pairs:
-        yield interfaces.left, pair.left
-        yield interfaces.right, pair.right
+    first, *further = interfaces.pairs
+    own = ((first, pair) for pair in addresses.pairs)
+    for ends, pair in (*own, *zip(further, addresses.further, strict=True)):
+        yield ends.left, pair.left
+        yield ends.right, pair.right
 
 
 def _routes(verb: str, interface: str, link: LinkAddresses) -> list[list[str]]:
@@ -87,8 +89,8 @@ def _routes(verb: str, interface: str, link: LinkAddresses) -> list[list[str]]:
 
 
 def steer(transport: Transport, interfaces: DutInterfaces, cores: Collection[int]) -> None:
-    """Steers the frames of both interfaces to `cores`."""
-    for interface in (interfaces.left, interfaces.right):
+    """Steers the frames of all interfaces to `cores`."""
+    for interface in interfaces.names:
         steer_interface(transport, interface, cores)
 
 
@@ -124,7 +126,7 @@ def napi_in_threads(transport: Transport, interfaces: DutInterfaces) -> list[str
     """Returns the interfaces with threaded NAPI, whose threads the scheduler places on any core."""
     return [
         interface
-        for interface in (interfaces.left, interfaces.right)
+        for interface in interfaces.names
         if transport.run(["cat", f"/sys/class/net/{interface}/threaded"], check=False).stdout.strip() == "1"
     ]
 

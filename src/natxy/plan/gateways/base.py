@@ -58,6 +58,8 @@ class GatewayModel(PlanModel):
     """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
+    serves_pairs: ClassVar[bool] = False
+    """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False
     """True if its driver accepts any number of cores, because the user's commands assign them."""
     module: ClassVar[str | None] = None

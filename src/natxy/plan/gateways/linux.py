@@ -99,6 +99,7 @@ class LinuxForwardConfig(KernelModel):
     """The Linux kernel's IPv4 and IPv6 forwarding: the baseline of every report."""
 
     is_router: ClassVar[bool] = True
+    serves_pairs: ClassVar[bool] = True
     driver: Literal["linux-forward"] = "linux-forward"
 
 
@@ -106,6 +107,7 @@ class NftablesConfig(ConntrackModel):
     """nftables with connection tracking: NAT44, or NAT66 where the plan's family is ipv6, to the interface's address or
     to the pool of the plan's addresses; or a stateful filter without NAT."""
 
+    serves_pairs: ClassVar[bool] = True
     driver: Literal["nftables"] = "nftables"
     nat: bool = True
     """False for a filter that lets connections of the left side pass, untranslated, and drops other traffic of the
@@ -145,6 +147,7 @@ class IptablesTarget(StrEnum):
 class IptablesConfig(ConntrackModel, KernelModel):
     """iptables NAT with connection tracking: NAT44, or NAT66 by ip6tables where the plan's family is ipv6."""
 
+    serves_pairs: ClassVar[bool] = True
     driver: Literal["iptables"] = "iptables"
     backend: IptablesBackend = IptablesBackend.NFT
     """Program that sets the rule: iptables-nft or iptables-legacy."""

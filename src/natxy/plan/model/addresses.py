@@ -171,7 +171,8 @@ class AddressPlan(PlanModel):
 
     With a `translation`, the sides are of different families. Without one, `pool` has the addresses that replace those
     of all left hosts on the right, where that is not the DUT's own address alone. `background` has further addresses of
-    the same links, for native IPv6 traffic. `mtu` is the MTU of both links, large enough for the longest frame.
+    the same links, for native IPv6 traffic. `mtu` is the MTU of all links, large enough for the longest frame.
+    `further` has the links of further pairs of interfaces.
     """
 
     left: LinkAddresses
@@ -180,6 +181,7 @@ class AddressPlan(PlanModel):
     pool: IPNetwork | None = None
     mtu: int = USUAL_MTU
     background: LinkPair | None = None
+    further: tuple[LinkPair, ...] = ()
 
     @property
     def public(self) -> IPNetwork:
@@ -188,14 +190,16 @@ class AddressPlan(PlanModel):
 
     @property
     def pairs(self) -> tuple[LinkPair, ...]:
-        """The foreground's addresses of the two links, and the background's, if it has any."""
+        """The foreground's addresses of the first two links, and the background's, if it has any."""
         own = LinkPair(left=self.left, right=self.right)
         return (own, self.background) if self.background else (own,)
 
     @property
     def networks(self) -> tuple[IPNetwork, ...]:
         """The networks that test traffic comes from or goes to."""
-        own = (network for link in (self.left, self.right) for network in (link.dut.network, *link.behind))
+        pairs = (LinkPair(left=self.left, right=self.right), *self.further)
+        links = (link for pair in pairs for link in (pair.left, pair.right))
+        own = (network for link in links for network in (link.dut.network, *link.behind))
         return (*own, *([self.pool] if self.pool else []))
 
 

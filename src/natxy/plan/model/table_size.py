@@ -48,6 +48,9 @@ def sized(experiment: object) -> object:
         connections = parse_count(experiment.get("connections"))
     except ValueError:
         return experiment
+    # Each pair of interfaces has so many.
+    pairs = experiment.get("pairs")
+    connections *= pairs if isinstance(pairs, int) else 1
     # Rounded, because 1.1 · 100,000 is a little more than 110,000 in floating point.
     sizes = {
         field: math.ceil(round(share * connections, 6))

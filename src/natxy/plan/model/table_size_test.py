@@ -31,6 +31,13 @@ def test_a_table_follows_the_connections(tmp_path: Path, written: str, sizes: li
     assert load(tmp_path, plan.to_yaml()) == plan
 
 
+def test_a_table_has_the_connections_of_all_pairs(tmp_path: Path) -> None:
+    pairs = "throughput\n    connections: 100\n    phase1_rate: 1k\n    pairs: [1, 3]"
+    one, three = load(tmp_path, PLAN % ("{per_connection: 2}", pairs)).experiments
+    assert one.gateway.table_sizes == {"conntrack_max": 200}
+    assert three.gateway.table_sizes == {"conntrack_max": 600}
+
+
 def test_no_table_is_larger_than_the_kernels(tmp_path: Path) -> None:
     assert "conntrack_max: expected at most 2147483647" in errors_of(tmp_path, PLAN % (2**31, RATE))
 

@@ -17,8 +17,9 @@ class ThroughputConfig(ProcedureDeclaration):
     summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
     supplies: ClassVar = "rate"
-    takes: ClassVar = frozenset(
-        {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline"}
-    )
+    takes: ClassVar = frozenset({
+        "search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline",
+        "pairs",
+    })  # fmt: skip
     takes_mlrsearch: ClassVar = True
     sustained: ClassVar = True

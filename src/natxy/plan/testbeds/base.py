@@ -45,6 +45,11 @@ class TestbedModel(PlanModel):
         return VLAN_TAG_BYTES if self.engine_ports and self.engine_ports.vlans else 0
 
     @property
+    def most_pairs(self) -> int:
+        """Returns how many pairs of interfaces can have traffic at the same time."""
+        return 1
+
+    @property
     def dut_macs(self) -> dict[str, str]:
         """Returns the DUT's MAC addresses by the side of the tester's port, where the plan has them."""
         return {}

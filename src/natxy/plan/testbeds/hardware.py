@@ -3,20 +3,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from natxy.plan.model.addresses import Mac
+from natxy.plan.model.base import PlanModel
 from natxy.plan.testbeds.base import CabledTester
 from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import EnginePorts, TesterPort, check_macs
+from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, InterfaceName, TesterPort, check_macs
 
 
 class CabledPort(TesterPort):
     """Names a port of the tester's. Frames go to `dut_mac`; without it, the DUT is asked for its address."""
 
     dut_mac: Mac | None = None
+
+
+class DutPair(PlanModel):
+    """Names two further interfaces of the DUT's."""
+
+    left: InterfaceName
+    right: InterfaceName
+
+
+class CabledPair(PlanModel):
+    """Names two further ports of the tester's and the DUT's interfaces at the other ends of their cables."""
+
+    left: TesterPort
+    right: TesterPort
+    dut: DutPair
 
 
 class HardwareConfig(CabledTester):
@@ -26,6 +42,10 @@ class HardwareConfig(CabledTester):
     left: CabledPort
     right: CabledPort
     dut: DutLocation
+    more_pairs: Annotated[list[CabledPair], Field(max_length=MOST_PAIRS - 1)] = Field(
+        default=[], exclude_if=lambda pairs: not pairs
+    )
+    """Further pairs of ports, for experiments with `pairs`."""
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
@@ -40,6 +60,27 @@ class HardwareConfig(CabledTester):
         check_macs(right, *of_dut)
         return self
 
+    @model_validator(mode="after")
+    def _separate_pairs(self) -> HardwareConfig:
+        ports: list[TesterPort] = [self.left, self.right]
+        interfaces = [self.dut.left, self.dut.right]
+        for number, pair in enumerate(self.more_pairs):
+            field = f"more_pairs[{number}]"
+            for side, port, interface in (("left", pair.left, pair.dut.left), ("right", pair.right, pair.dut.right)):
+                if any(port.is_same(other) for other in ports):
+                    raise ValueError(f"{field}.{side} is a port that another place has already; give each its own")
+                if port.vlan:
+                    raise ValueError(f"{field}.{side}.vlan: ports of further pairs have no VLAN; remove it")
+                if interface in interfaces:
+                    raise ValueError(f"{field}.dut.{side} is {interface}, which another place has already")
+                ports.append(port)
+                interfaces.append(interface)
+        return self
+
+    @property
+    def most_pairs(self) -> int:
+        return 1 + len(self.more_pairs)
+
     @property
     def dut_location(self) -> DutLocation:
         return self.dut
@@ -52,4 +93,5 @@ class HardwareConfig(CabledTester):
     @property
     def engine_ports(self) -> EnginePorts:
         ends = self.left, self.right
-        return EnginePorts("cable", self.io, self.queues, self.tester_cores, *ends, self.memory_channels)
+        further = tuple(port for pair in self.more_pairs for port in (pair.left, pair.right))
+        return EnginePorts("cable", self.io, self.queues, self.tester_cores, *ends, self.memory_channels, further)

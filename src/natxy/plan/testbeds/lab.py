@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from natxy.plan.testbeds.base import SharedMachine
-from natxy.plan.testbeds.ports import EnginePorts, Io
+from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, Io
 
 # XDP keeps the frame without its FCS, 256 bytes of headroom and 320 bytes of skb_shared_info in one page.
 AF_XDP_LONGEST_FRAME: Final = 4096 - 256 - 320 + 4
@@ -29,6 +29,10 @@ class LabConfig(SharedMachine):
     @property
     def engine_ports(self) -> EnginePorts:
         return EnginePorts("veth", self.io, self.queues, self.tester_cores)
+
+    @property
+    def most_pairs(self) -> int:
+        return MOST_PAIRS
 
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         return len(self.assign_cores(usable, wanted).dut)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from natxy.plan.model.units import AbsoluteRate
 from natxy.plan.testbeds.base import TestbedModel
+from natxy.plan.testbeds.ports import MOST_PAIRS
 
 
 class SimulatedTestbedConfig(TestbedModel):
@@ -24,6 +25,10 @@ class SimulatedTestbedConfig(TestbedModel):
     """Relative spread of the gateway's limits from trial to trial."""
 
     in_virtual_time: ClassVar[bool] = True
+
+    @property
+    def most_pairs(self) -> int:
+        return MOST_PAIRS
 
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         del usable, wanted

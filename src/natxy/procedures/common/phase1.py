@@ -19,13 +19,19 @@ TRIAL_OVERHEAD_S: Final = 0.008
 def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float) -> TrialResult:
     """Starts the attempt and establishes the experiment's connections, `rate_fps` of them per second."""
     repetition.begin(attempt)
+    return _establish(repetition, attempt, purpose, rate_fps)
+
+
+def _establish(
+    repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float, pair: int = 0
+) -> TrialResult:
     return repetition.trial(
         attempt,
         TrialKind.PHASE1,
         purpose,
         rate_fps,
         lambda seed, on_progress: repetition.engine.establish(
-            establish_request(repetition.experiment, rate_fps, seed), on_progress
+            establish_request(repetition.experiment, rate_fps, seed, pair), on_progress
         ),
     )
 
@@ -33,14 +39,18 @@ def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_f
 def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
 
-    The rate should be safe, so lost frames do not count as a failure of the measurement that follows.
+    Those of one pair of interfaces follow those of another. The rate should be safe, so lost frames do not count as a
+    failure of the measurement that follows.
     """
     assert repetition.phase1_fps is not None
-    result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps)
-    if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
-        return None
-    if result.verdict == Verdict.PASS:
-        repetition.sleep(repetition.experiment.timing.learning_pause)
+    repetition.begin(attempt)
+    for pair in range(repetition.experiment.pair_count):
+        result = _establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
+        if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
+            return None
+        if result.verdict != Verdict.PASS:
+            return result
+    repetition.sleep(repetition.experiment.timing.learning_pause)
     return result
 
 
@@ -49,4 +59,5 @@ def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
     if experiment.connections is None or phase1_fps is None:
         return 0.0
     timing = experiment.timing
-    return TRIAL_OVERHEAD_S + experiment.connections / phase1_fps + timing.expected_drain_s + timing.learning_pause
+    one_pair_s = TRIAL_OVERHEAD_S + experiment.connections / phase1_fps + timing.expected_drain_s
+    return experiment.pair_count * one_pair_s + timing.learning_pause

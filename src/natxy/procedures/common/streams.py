@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from natxy.engine.messages.common import Side
@@ -37,11 +37,18 @@ LEAST_BACKLOG_S: Final = 0.005
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
     return NeighborsResolve(
         neighbors=[
-            NeighborSide(side=side, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.answered))
-            for pair in experiment.address_plan.pairs
-            for side, link in ((Side.LEFT, pair.left), (Side.RIGHT, pair.right))
+            NeighborSide(side=side, pair=pair, address=link.tester.ip, gateway=link.dut.ip, answers=list(link.answered))
+            for pair, links in _links(experiment)
+            for side, link in ((Side.LEFT, links.left), (Side.RIGHT, links.right))
         ]
     )
+
+
+def _links(experiment: Experiment) -> Iterator[tuple[int, LinkPair]]:
+    """Yields the addresses of all links with the pair of ports that they belong to."""
+    plan = experiment.address_plan
+    yield from ((0, links) for links in plan.pairs)
+    yield from enumerate(plan.further, 1)
 
 
 def learning_request(experiment: Experiment) -> NeighborsResolve:
@@ -56,12 +63,14 @@ def learning_request(experiment: Experiment) -> NeighborsResolve:
     return request.model_copy(update={"neighbors": [*request.neighbors, *hosts]})
 
 
-def establish_request(experiment: Experiment, rate_fps: float, seed: int) -> EstablishRequest:
-    """Requests phase 1: the first frame of every connection of the experiment."""
+def establish_request(experiment: Experiment, rate_fps: float, seed: int, pair: int = 0) -> EstablishRequest:
+    """Requests phase 1: the first frame of every connection of one of the experiment's pairs of interfaces."""
+    experiment = experiment.of_pair(pair)
     assert experiment.connections is not None
     stream = StreamSpec(
-        name="phase 1",
+        name=_of_pair("phase 1", pair),
         source=Side.LEFT,
+        pair=pair,
         frame=_frame(experiment, Side.LEFT),
         rate_fps=rate_fps,
         frames=experiment.connections,
@@ -101,21 +110,38 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
     """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for a number of `frames`.
 
-    With background traffic, the number of frames is rounded to whole turns of foreground and background. With
-    connections, the traffic is phase 2, and no frame opens a new connection.
+    Pairs of interfaces share the rate equally; each has streams of its own, of `frames` frames. With background
+    traffic, the number of frames is rounded to whole turns of foreground and background. With connections, the traffic
+    is phase 2, and no frame opens a new connection.
     """
     sides = {
         Directions.FORWARD: [Side.LEFT],
         Directions.REVERSE: [Side.RIGHT],
         Directions.BIDIRECTIONAL: [Side.LEFT, Side.RIGHT],
     }[experiment.directions or Directions.BIDIRECTIONAL]
+    pairs = [experiment.of_pair(number) for number in range(experiment.pair_count)]
     return TrialRequest(
-        streams=[stream for side in sides for stream in _direction(experiment, side, rate_fps, frames)],
+        streams=[
+            stream if number == 0 else stream.model_copy(update={"name": _of_pair(stream.name, number), "pair": number})
+            for number, pair in enumerate(pairs)
+            for side in sides
+            for stream in _direction(pair, side, rate_fps / len(pairs), frames)
+        ],
         seed=seed,
         drain_s=experiment.timing.drain,
         drain_ends_early=experiment.timing.drain_ends_early,
         limits=_limits(experiment.timing),
     )
+
+
+def _of_pair(name: str, pair: int) -> str:
+    """Returns the name of a stream, which for a further pair of interfaces ends with the pair's number."""
+    return f"{name} {pair + 1}" if pair else name
+
+
+def is_of(stream: str, direction: str) -> bool:
+    """Returns True for the name of the foreground's stream in a direction, of any pair of interfaces."""
+    return stream.removeprefix(direction).lstrip(" 0123456789") == ""
 
 
 def with_foreground(request: TrialRequest, updates: Callable[[StreamSpec], dict[str, Any]]) -> TrialRequest:

@@ -16,7 +16,7 @@ from natxy.results.analysis.sweeps import Sweep, as_number
 
 _HEIGHT: Final = 300
 # The swept fields that are preferred for the x axis; the others distinguish lines.
-_AXES: Final = ("cores", "frame_size", "connections", "flows", "alpha")
+_AXES: Final = ("cores", "frame_size", "connections", "flows", "pairs", "alpha")
 # These fields are swept by factors.
 _LOGARITHMIC: Final = {"connections", "flows", "gateway.conntrack_max", "gateway.hash_size"}
 # Above this ratio of longest to shortest frame, as in RFC 8219's list up to 9216 bytes, the axis is logarithmic.

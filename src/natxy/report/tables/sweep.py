@@ -33,7 +33,8 @@ _ALWAYS: Final = ("Sessions (connections)", "Source ports", "Destination ports")
 # The conditions that a swept field states already.
 _CONDITIONS: Final = {
     "gateway": "Gateway", "family": "IP version", "frame_size": "Frame size, FCS counted",
-    "directions": "Directions", "connections": "Sessions (connections)", "ports.source": "Source ports",
+    "directions": "Directions", "connections": "Sessions (connections)", "pairs": "Pairs of interfaces",
+    "ports.source": "Source ports",
     "ports.destination": "Destination ports", "alpha": "Validation rate",
 }  # fmt: skip
 _COMPUTED: Final[tuple[tuple[str, Callable[[Computed, str], str]], ...]] = (

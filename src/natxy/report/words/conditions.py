@@ -39,6 +39,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "TTL or hop limit": f"{planned.ttl}, DF set" if planned.dont_fragment else str(planned.ttl),
         "Directions": _directions(planned),
         "Flows": wording.number(planned.flows),
+        "Pairs of interfaces": wording.number(planned.pairs),
         "Sessions (connections)": wording.number(planned.connections),
         "Connections used in phase 2": planned.active_connections.text
         if planned.active_connections

@@ -28,7 +28,8 @@ _UNITS: Final = {
 }
 
 _FIELDS: Final = {
-    "cores": "CPU cores", "frame_size": "Frame size", "alpha": "α", "addresses": "IP addresses",
+    "cores": "CPU cores", "pairs": "Pairs of interfaces", "frame_size": "Frame size", "alpha": "α",
+    "addresses": "IP addresses",
     "ports.source": "Source ports", "ports.destination": "Destination ports", "family": "IP version",
     "gateway.conntrack_max": "Table size", "gateway.hash_size": "Hash table size",
 }  # fmt: skip

@@ -5,8 +5,8 @@ All computed values are of cells whose other coordinates are the same, in runs t
 of those in each block:
 
 `relative_scale_up`: Xₙ/(n·X₁) over `cores`.
-`degradation`: 1 − Xₙ/X₁ against the cell with the fewest `connections` or `flows`; Xₙ/X₁ − 1 for times, so that worse
-is always above 0 (RFC 8219 §10).
+`degradation`: 1 − Xₙ/X₁ against the cell with the fewest `connections`, `flows` or `pairs`; Xₙ/X₁ − 1 for times, so
+that worse is always above 0 (RFC 8219 §10).
 `relative_performance`: the ratio to the first cell of a sweep over anything else.
 """
 
@@ -25,7 +25,7 @@ from natxy.results.records import ExperimentRecord, RunRecord
 
 _MOST_COLUMNS: Final = 8
 # These say how large the task is; a share of the result for another size is no performance.
-_LOADS: Final = ("connections", "flows")
+_LOADS: Final = ("connections", "flows", "pairs")
 _SIZES: Final = {"frame_size", "cores", *_LOADS}
 _TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
 _HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"

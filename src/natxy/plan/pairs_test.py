@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests plans with traffic between several pairs of interfaces."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import StreamKind
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.problems import PlanProblems, field_path
+from natxy.plan.resolve import resolve
+from natxy.plan.scale import table_need
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
+
+FORWARDING: dict[str, Any] = {
+    "name": "e",
+    "gateway": "linux-forward",
+    "procedure": "throughput",
+    "search": {"max_rate": "1M"},
+}
+NAT: dict[str, Any] = {"gateway": "nftables", "connections": "5k", "phase1_rate": "20k"}
+CABLED: dict[str, Any] = {
+    "kind": "hardware",
+    "left": {"interface": "a"},
+    "right": {"interface": "b"},
+    "dut": {"left": "c", "right": "d", "namespace": "dut"},
+}
+SECOND: dict[str, Any] = {
+    "left": {"interface": "a2"},
+    "right": {"interface": "b2"},
+    "dut": {"left": "c2", "right": "d2"},
+}
+
+
+def plan_of(testbed: dict[str, Any] | None = None, **own: Any) -> Plan:
+    return Plan.model_validate({"name": "p", "testbed": testbed or {"kind": "lab"}, "experiments": [FORWARDING | own]})
+
+
+def only(testbed: dict[str, Any] | None = None, **own: Any) -> Experiment:
+    return resolve(plan_of(testbed, **own)).experiments[0]
+
+
+def problems(testbed: dict[str, Any] | None = None, **own: Any) -> dict[str, str]:
+    with pytest.raises(PlanProblems) as caught:
+        resolve(plan_of(testbed, **own))
+    return {field_path(problem.location): problem.message for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(
+    ("own", "duts"),
+    [
+        (
+            {},
+            [
+                ("198.18.0.1/24", "198.19.0.1/24"),
+                ("198.18.1.1/24", "198.19.1.1/24"),
+                ("198.18.2.1/24", "198.19.2.1/24"),
+            ],
+        ),
+        (NAT, [("10.0.0.1/24", "198.19.0.1/24"), ("10.0.1.1/24", "198.19.1.1/24"), ("10.0.2.1/24", "198.19.2.1/24")]),
+        (
+            {"family": "ipv6"},
+            [
+                ("2001:2::1/64", "2001:2:0:8000::1/64"),
+                ("2001:2:0:1::1/64", "2001:2:0:8001::1/64"),
+                ("2001:2:0:2::1/64", "2001:2:0:8002::1/64"),
+            ],
+        ),
+    ],
+    ids=["ipv4", "nat44", "ipv6"],
+)
+def test_each_pair_has_the_next_prefixes(own: dict[str, Any], duts: list[tuple[str, str]]) -> None:
+    experiment = only(pairs=3, **own)
+    plan = experiment.address_plan
+    links = [(plan.left, plan.right), *((pair.left, pair.right) for pair in plan.further)]
+    assert [(str(left.dut), str(right.dut)) for left, right in links] == duts
+    assert all(link.dut.network == link.tester.network for pair in links for link in pair)
+    assert {str(network) for network in plan.networks} == {str(link.dut.network) for pair in links for link in pair}
+
+
+@settings(max_examples=30, deadline=None)
+@given(pairs=st.integers(2, 16), length=st.integers(16, 28), hosts=st.integers(1, 14))
+def test_no_two_pairs_have_an_address_in_common(pairs: int, length: int, hosts: int) -> None:
+    behind = {"left": f"172.16.0.0/{length}", "right": f"10.0.0.0/{length}"}
+    links = {
+        "left": {"dut": "192.168.0.1/30", "tester": "192.168.0.2/30", "behind": [behind["left"]]},
+        "right": {"dut": "10.128.0.1/30", "tester": "10.128.0.2/30", "behind": [behind["right"]]},
+    }
+    # Links far from the networks behind them leave no room.
+    assert problems(pairs=pairs, addresses=links)
+    own = {
+        "left": {"dut": "172.16.0.1/30", "tester": "172.16.0.2/30", "behind": [behind["left"]]},
+        "right": {"dut": "10.0.0.1/30", "tester": "10.0.0.2/30", "behind": [behind["right"]]},
+        "left_hosts": {"first": "172.16.0.2", "last": f"172.16.0.{1 + hosts}"},
+    }
+    experiment = only(pairs=pairs, addresses=own)
+    all_of = experiment.addresses_of_pairs
+    networks = [network for each in all_of for link in (each.left, each.right) for network in (link.behind)]
+    assert not any(one.overlaps(other) for one, other in combinations(networks, 2))
+    for each in all_of:
+        assert each.left_hosts.size == hosts
+        assert each.left_hosts.first in each.left.behind[0]
+        assert each.left_hosts.last in each.left.behind[0]
+        assert each.left.tester.ip in each.left.behind[0]
+
+
+def test_pairs_share_the_rate_and_have_streams_of_their_own() -> None:
+    experiment = only(pairs=3, timing={"trial": 2.0})
+    streams = traffic_request(experiment, 3000, seed=7).streams
+    assert [stream.name for stream in streams] == [
+        "forward",
+        "reverse",
+        "forward 2",
+        "reverse 2",
+        "forward 3",
+        "reverse 3",
+    ]
+    assert [stream.pair for stream in streams] == [0, 0, 1, 1, 2, 2]
+    assert {(stream.rate_fps, stream.frames) for stream in streams} == {(1000, 2000)}
+    sources = [str(stream.flows.source_address.address) for stream in streams if stream.flows]
+    assert sources == [f"198.{18 + way}.{pair}.2" for pair in range(3) for way in (0, 1)]
+    asked = neighbors_request(experiment).neighbors
+    assert [(each.pair, each.side, str(each.gateway)) for each in asked] == [
+        (pair, side, f"198.{18 + way}.{pair}.1") for pair in range(3) for way, side in enumerate(Side)
+    ]
+
+
+def test_each_pair_has_connections_of_its_own() -> None:
+    experiment = only(pairs=2, **NAT)
+    first, second = (establish_request(experiment, 1000, 7, pair).stream for pair in (0, 1))
+    assert (first.pair, first.name, second.pair, second.name) == (0, "phase 1", 1, "phase 1 2")
+    assert first.frames == second.frames == 5000
+    assert second.flows is not None
+    assert str(second.flows.source_address.address) == "10.0.1.2"
+    kinds = [stream.kind for stream in traffic_request(experiment, 1000, seed=7).streams]
+    assert kinds == [StreamKind.CONNECTIONS, StreamKind.REPLIES] * 2
+    need = table_need(experiment, 20_000)
+    assert need is not None
+    assert need.connections == 10_000
+    alone = table_need(only(pairs=1, **NAT), 20_000)
+    assert alone is not None
+    assert need.longest_trial_s == pytest.approx(alone.longest_trial_s + 5000 / 20_000 + experiment.timing.drain)
+
+
+def test_the_line_rate_is_that_of_all_pairs() -> None:
+    one, three = (only(pairs=pairs, line_rate="1Gbps").maximum_fps for pairs in (1, 3))
+    assert one is not None
+    assert three == 3 * one
+
+
+@pytest.mark.parametrize(
+    ("own", "at", "why"),
+    [
+        (NAT | {"gateway": "jool", "translation": "nat64"}, "pairs", "jool is set up between two interfaces only"),
+        ({"gateway": "reference"}, "pairs", "reference is set up between two interfaces only"),
+        ({"gateway": {"driver": "linux-forward", "kernel": "user-mode"}}, "pairs", "remove `kernel: user-mode`"),
+        ({"background": "10%"}, "pairs", "background is for one pair"),
+        (NAT | {"addresses": {"pool": "198.19.0.4/30"}}, "pairs", "addresses.pool is for one pair"),
+        ({"addresses": {"on_link": 10}}, "pairs", "addresses.on_link is for one pair"),
+        ({"addresses": "multiple"}, "addresses", "are the other side's too"),
+        (NAT | {"addresses": "multiple"}, "addresses.right_hosts", "RFC 6815"),
+        ({"procedure": "latency", "rate": "1k"}, "pairs", "latency doesn't take it"),
+    ],
+)
+def test_what_is_for_one_pair_only_is_refused(own: dict[str, Any], at: str, why: str) -> None:
+    assert why in problems(pairs=2, **own)[f"experiments[0].{at}"]
+
+
+def test_a_testbed_has_so_many_pairs() -> None:
+    assert "has 1 pair of interfaces, not 2" in problems({"kind": "memif"}, pairs=2)["experiments[0].pairs"]
+    assert "give the testbed `more_pairs`" in problems(CABLED, pairs=2)["experiments[0].pairs"]
+    assert only(CABLED | {"more_pairs": [SECOND]}, pairs=2).pair_count == 2
+    assert "has 2 pairs" in problems(CABLED | {"more_pairs": [SECOND]}, pairs=3)["experiments[0].pairs"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"left": {"interface": "b"}}, "more_pairs[0].left is a port that another place has already"),
+        ({"left": {"interface": "b2"}}, "more_pairs[0].right is a port that another place has already"),
+        ({"right": {"interface": "b2", "vlan": 7}}, "ports of further pairs have no VLAN"),
+        ({"dut": {"left": "c2", "right": "d"}}, "more_pairs[0].dut.right is d, which another place has already"),
+    ],
+)
+def test_pairs_of_cables_have_no_end_in_common(changed: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why.replace("[", r"\[").replace("]", r"\]")):
+        plan_of(CABLED | {"more_pairs": [SECOND | changed]})

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the throughput of several pairs of interfaces together, in virtual time (RFC 8219 §10)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.events.listener import RunListener
+from natxy.plan.yaml.loading_test import load
+from natxy.report.tables.sweep import sweep_tables
+from natxy.results.analysis.sweeps import computed
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+from natxy.results.trials import TrialKind
+from natxy.run.run import run_plan
+
+PLAN = """
+name: pairs
+timing: lab
+testbed: {kind: simulated}
+repeat: 2
+experiments:
+  - name: pairs
+    gateway: {driver: simulated, forwarding_fps: 600k}
+    procedure: throughput
+    pairs: [1, 2, 3]
+    search: {kind: binary, min_rate: 1k, max_rate: 1M, error: 100}
+"""
+NAT = PLAN + "    connections: 300\n    phase1_rate: 10k\n"
+
+
+def measured(folder: Path, text: str) -> RunRecord:
+    assert run_plan(load(folder, text), folder / "run", RunListener()) == 0
+    return RunReader(folder / "run").run
+
+
+@pytest.mark.parametrize(
+    "text", [PLAN, NAT, PLAN.replace("binary", "mlrsearch")], ids=["stateless", "nat", "mlrsearch"]
+)
+def test_all_pairs_together_have_what_the_gateway_forwards(tmp_path: Path, text: str) -> None:
+    run = measured(tmp_path, text)
+    for experiment in run.experiments:
+        assert experiment.statistics is not None
+        assert experiment.statistics.median == pytest.approx(300_000, rel=0.01)
+        trials = [trial for _, _, trial in experiment.all_trials if trial.kind == TrialKind.TRAFFIC]
+        assert {len(trial.result.streams) for trial in trials} == {2 * (experiment.planned.pairs or 0)}
+    degradations = [found.degradation for found in computed(run).values()]
+    assert [ratio and ratio.value for ratio in degradations] == [pytest.approx(0, abs=0.01)] * 3
+
+
+def test_a_phase_1_of_each_pair_precedes_each_trial(tmp_path: Path) -> None:
+    run = measured(tmp_path, NAT)
+    for experiment in run.experiments:
+        kinds = Counter(
+            (trial.number, trial.kind) for _, repetition, trial in experiment.all_trials if repetition.number == 1
+        )
+        steps = {number for number, _ in kinds}
+        assert all(kinds[number, TrialKind.PHASE1] == experiment.planned.pairs for number in steps)
+        assert all(kinds[number, TrialKind.TRAFFIC] == 1 for number in steps)
+
+
+def test_the_loss_of_each_pair_is_recorded(tmp_path: Path) -> None:
+    run = measured(tmp_path, PLAN)
+    failed = [trial for _, _, trial in run.experiments[2].all_trials if trial.verdict == "fail"]
+    lost: dict[str, Any] = {stream.name: stream.lost for stream in failed[0].result.streams}
+    assert list(lost) == ["forward", "reverse", "forward 2", "reverse 2", "forward 3", "reverse 3"]
+    assert all(lost.values())
+
+
+def test_the_frame_loss_is_that_of_all_pairs(tmp_path: Path) -> None:
+    search, step = (
+        "    search: {kind: binary, min_rate: 1k, max_rate: 1M, error: 100}\n",
+        "{name: frame-loss-rate, maximum_rate: 400k}",
+    )
+    run = measured(tmp_path, PLAN.replace(search, "").replace("procedure: throughput", f"procedure: {step}"))
+    for experiment in run.experiments:
+        found = experiment.repetitions[0]
+        assert found.value == 280_000
+        for direction in ("forward", "reverse"):
+            assert found.figures[f"loss_at_maximum_{direction}"] == pytest.approx(25, abs=0.1)
+        assert len(found.curves) == 2 * (experiment.planned.pairs or 0)
+
+
+def test_the_report_compares_with_the_fewest_pairs(tmp_path: Path) -> None:
+    wide, common = sweep_tables(measured(tmp_path, PLAN))
+    assert [column.title for column in wide.columns] == ["Pairs of interfaces", "1", "2", "3"]
+    rows = {row[0]: row[1:] for row in wide.rows}
+    assert [cell.split()[0] for cell in rows["Degradation"]] == ["0.0", "0.0", "0.0"]
+    assert not any("pairs" in row[0].lower() for row in (*wide.rows, *common.rows))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests network overload by pairs of interfaces (RFC 8219 §10): several pairs of a tester's own ports on one DUT, which
+has a limit for all of them together that natxy does not know."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord, RunState
+from natxy.results.trials import TrialKind
+from tests.support import needs
+from tests.support.command import natxy
+
+pytestmark = needs.LAB
+
+TESTER, DUT = (f"pairs-{os.getpid()}-{name}" for name in ("tester", "dut"))
+PAIRS = 3
+RATE_FPS, BURST, TRIAL_S = 4000, 200, 0.5
+# What the DUT's bucket lets pass in a trial, both directions together.
+LIMIT_FPS = (RATE_FPS + BURST / TRIAL_S) / 2
+
+LIMIT = f"""
+table inet limited {{
+    chain forwarded {{
+        type filter hook forward priority 0
+        meta l4proto udp limit rate over {RATE_FPS}/second burst {BURST} packets drop
+    }}
+}}
+"""
+
+PLAN = f"""
+name: overload
+timing: {{preset: lab, trial: {TRIAL_S} s, settle: 200 ms, max_pause: 50 ms, overrun_floor: 50 ms}}
+repeat: 1
+testbed:
+  kind: hardware
+  left: {{interface: t-left}}
+  right: {{interface: t-right}}
+  io: af_packet
+  more_pairs:
+    - {{left: {{interface: t-left2}}, right: {{interface: t-right2}}, dut: {{left: d-left2, right: d-right2}}}}
+    - {{left: {{interface: t-left3}}, right: {{interface: t-right3}}, dut: {{left: d-left3, right: d-right3}}}}
+  dut: {{namespace: {DUT}, left: d-left, right: d-right}}
+defaults:
+  procedure: throughput
+  pairs: [1, 2, 3]
+  max_invalid: 20
+  search: {{kind: binary, min_rate: 200, max_rate: 8k, error: 1%}}
+experiments:
+  - {{name: forwarding, gateway: linux-forward}}
+  - {{name: nat, gateway: nftables, connections: 300, phase1_rate: 1k}}
+"""
+
+
+def ip(*arguments: str, text: str | None = None) -> str:
+    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True, input=text).stdout
+
+
+def inside(namespace: str, *argv: str, text: str | None = None) -> str:
+    return ip("netns", "exec", namespace, *argv, text=text)
+
+
+@pytest.fixture
+def _cabled() -> Iterator[None]:
+    """Joins three pairs of the tester's ports to a DUT."""
+    with ExitStack() as stack:
+        for namespace in (TESTER, DUT):
+            ip("netns", "add", namespace)
+            stack.callback(ip, "netns", "del", namespace)
+        for pair in ("", *(str(number + 1) for number in range(1, PAIRS))):
+            for side in ("left", "right"):
+                ends = f"t-{side}{pair}", f"d-{side}{pair}"
+                ip("-n", TESTER, "link", "add", "name", ends[0], "type", "veth", "peer", "name", ends[1], "netns", DUT)
+                for namespace, name in zip((TESTER, DUT), ends, strict=True):
+                    inside(namespace, "ethtool", "-K", name, "tx", "off")
+                    ip("-n", namespace, "link", "set", name, "up")
+        inside(DUT, "nft", "-f", "-", text=LIMIT)
+        yield
+
+
+def measured(folder: Path) -> RunRecord:
+    (folder / "plan.yaml").write_text(PLAN)
+    done = natxy("run", folder / "plan.yaml", "--output", folder / "out", inside=["ip", "netns", "exec", TESTER])
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = RunReader(folder / "out").run
+    assert run.state == RunState.DONE
+    return run
+
+
+@pytest.mark.usefixtures("_cabled")
+def test_any_number_of_pairs_has_the_whole_limit(tmp_path: Path) -> None:
+    run = measured(tmp_path)
+    assert [experiment.planned.pairs for experiment in run.experiments] == [1, 2, 3] * 2
+    for experiment in run.experiments:
+        assert experiment.statistics is not None
+        assert experiment.statistics.median == pytest.approx(LIMIT_FPS, rel=0.03)
+        trials = [trial for _, _, trial in experiment.all_trials if trial.kind == TrialKind.TRAFFIC]
+        assert {len(trial.result.streams) for trial in trials} == {2 * (experiment.planned.pairs or 0)}
+        assert not any(trial.misrouted for trial in trials if trial.verdict == "pass")
+        losses = [
+            {stream.name: stream.lost for stream in trial.result.streams} for trial in trials if trial.verdict == "fail"
+        ]
+        assert any(sum(1 for lost in each.values() if lost) > 1 for each in losses)
+    # The DUT is as it was.
+    assert "198.1" not in ip("-n", DUT, "-4", "address")
+    assert "table ip natxy" not in inside(DUT, "nft", "list", "ruleset")
