@@ -14,6 +14,7 @@ RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
+DEB_PACKAGES := debhelper git
 DEV_PACKAGES := git openssh-server openssh-client qemu-utils syslinux mtools dosfstools fdisk e2fsprogs \
 	clang clang-tidy clang-format libclang-rt-14-dev chromium
 
@@ -30,9 +31,9 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-jool packages-vm packages-aarch64 engine engine-programs \
-	engine-tests portable portable-tests aarch64-tests jool vm demo test test-long cards faults lint lint-python lint-engine \
-	format sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
+.PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
+	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test jool vm demo test test-long \
+	cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -67,6 +68,17 @@ portable-tests: setup-dev portable ## run the engine's tests as built for each l
 
 aarch64-tests: packages-aarch64 ## build the engine for Arm servers, and run its tests that need no ports, by emulation
 	@tools/aarch64_tests.sh
+
+man: .venv/.installed ## write man pages, from what `natxy VERB --help` prints, into build/man
+	@rm -rf build/man
+	@.venv/bin/python -m tools.package.manual build/man
+
+deb: packages-deb portable man ## make a Debian package, into build/deb: four minutes the first time
+	@tools/step.sh "making the Debian package" tools/package/deb.sh $(PYTHON)
+	@ls -l build/deb/*.deb
+
+deb-test: packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
+	@tools/package/deb_test.sh build/deb/natxy_*.deb
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
@@ -213,6 +225,9 @@ packages:
 
 packages-dev: packages
 	@tools/packages.sh $(DEV_PACKAGES)
+
+packages-deb: packages
+	@tools/packages.sh $(DEB_PACKAGES)
 
 packages-jool:
 	@tools/packages.sh $(JOOL_PACKAGES)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the engine for wheels, by Meson as `make setup` does, and adds its programs to them.
+
+NATXY_WHEEL_ENGINE chooses otherwise: `none` makes a wheel of the control plane alone, and the name of an instruction
+set, such as `x86-64-v3`, an engine for other machines than this one. An editable installation gets no engine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any, Final
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_PROGRAMS: Final = ("natxy-engine", "natxy-reference")
+_PACKAGES: Final = "build-essential pkg-config libdpdk-dev nlohmann-json3-dev libfmt-dev"
+_LIBRARIES: Final = ("libdpdk", "nlohmann_json", "fmt")
+
+
+class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Is found by Hatchling, through pyproject.toml."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        isa = os.environ.get("NATXY_WHEEL_ENGINE", "native")
+        if version == "editable" or isa == "none":
+            return
+        if missing := _missing():
+            self.app.abort(
+                f"the engine needs {', '.join(missing)}, which are not here: `apt install {_PACKAGES}`, or set "
+                "NATXY_WHEEL_ENGINE=none to install natxy without its engine"
+            )
+        build = Path(self.root, "build", f"wheel-{isa}")
+        if not (build / "build.ninja").exists():
+            self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}")
+        self._run("ninja", "-C", str(build), *_PROGRAMS)
+        build_data["shared_scripts"] = {str(build / program): program for program in _PROGRAMS}
+        # It runs with any Python 3, but only on this kind of machine.
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+    def _run(self, *command: str) -> None:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            self.app.abort(f"{done.stdout[-4000:]}\n{command[0]} could not build the engine (exit {done.returncode})")
+
+
+def _missing() -> list[str]:
+    """Returns what is needed to build the engine and is not on this machine."""
+    programs = [name for name in ("c++", "pkg-config") if shutil.which(name) is None]
+    if "pkg-config" in programs:
+        return [*programs, *_LIBRARIES]
+    return programs + [
+        name for name in _LIBRARIES if subprocess.run(["pkg-config", "--exists", name], check=False).returncode
+    ]
