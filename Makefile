@@ -15,6 +15,7 @@ JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
 DEB_PACKAGES := debhelper git
+CONTAINER_PACKAGES := mmdebstrap podman crun
 DEV_PACKAGES := git openssh-server openssh-client qemu-utils syslinux mtools dosfstools fdisk e2fsprogs \
 	clang clang-tidy clang-format libclang-rt-14-dev chromium
 
@@ -32,8 +33,9 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
-	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test jool vm demo test test-long \
-	cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
+	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test container jool vm demo test \
+	test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs \
+	docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -79,6 +81,10 @@ deb: packages-deb portable man ## make a Debian package, into build/deb: four mi
 
 deb-test: packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
 	@tools/package/deb_test.sh build/deb/natxy_*.deb
+
+container: ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
+	@tools/packages.sh $(CONTAINER_PACKAGES)
+	@tools/package/container.sh build/deb/natxy_*.deb
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
