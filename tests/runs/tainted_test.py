@@ -60,6 +60,8 @@ REFUSED: Final = {
     ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"),
     ("import", "--testbed"),
 }  # fmt: skip
+# Cases that would change the machine.
+LEFT_OUT: Final = {("doctor", "--fix")}
 # What has to stay as it is in a run that is resumed.
 OF_THE_PLAN: Final = {"settings_json", "natxy_version", "name"}
 
@@ -168,6 +170,8 @@ def invocations() -> Iterator[tuple[str, list[str]]]:
         for given in _arguments(verb, argument, choices[argument.name]):
             yield verb, given
             for option in (each for each in parameters if each.param_type_name == "option" and each.name in hints):
+                if (verb, option.opts[0]) in LEFT_OUT:
+                    continue
                 yield from ((verb, [*given, *values]) for values in _values(verb, option, choices[option.name]))
 
 

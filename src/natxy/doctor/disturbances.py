@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from natxy.doctor.finding import Finding, read_text, read_there, unless
+from natxy.doctor.finding import Finding, read_text, read_there, unless, write
 from natxy.doctor.interfaces import probe_interfaces
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
@@ -23,6 +23,8 @@ QUIET_LOAD: Final = 0.5
 NOTICED_STEAL_PERCENT: Final = 1.0
 
 CPUS: Final = Path("/sys/devices/system/cpu")
+FIXED: Final = "performance"
+"""The governor that keeps a core at its highest frequency."""
 # Linux's default on a machine with 4 GB of memory or more.
 _USUAL_ENTRIES: Final = 262_144
 # The kernel's own ratio where memory is scarce. With fewer buckets, every look-up walks a list.
@@ -108,14 +110,16 @@ def _clock() -> list[Finding]:
 def power_saving(machine: Transport) -> list[Finding]:
     """Examines the settings that change the frequency of a core."""
     elsewhere = "fix the frequency in the firmware, or on the virtual machine's host"
-    asked = f"cat {CPUS}/cpu*/cpufreq/scaling_governor"
-    governors = {*machine.run(["sh", "-c", asked], check=False).stdout.split()}
+    asked = f"grep -H . {CPUS}/cpu*/cpufreq/scaling_governor"
+    lines = machine.run(["sh", "-c", asked], check=False).stdout.split()
+    governors = dict(line.split(":", 1) for line in lines)
     if not governors:
         governor = Finding("frequency scaling", None, "unknown: not visible here", elsewhere)
     else:
-        fixed = governors == {"performance"}
-        remedy = unless(fixed, "cpupower frequency-set -g performance")
-        governor = Finding("frequency scaling", fixed or None, f"governor {', '.join(sorted(governors))}", remedy)
+        changes = tuple(write(file, FIXED, now) for file, now in governors.items() if now != FIXED)
+        remedy = unless(not changes, f"cpupower frequency-set -g {FIXED}")
+        value = f"governor {', '.join(sorted({*governors.values()}))}"
+        governor = Finding("frequency scaling", not changes or None, value, remedy, changes)
     return [governor, _boost(machine, elsewhere)]
 
 
@@ -125,7 +129,8 @@ def _boost(machine: Transport, elsewhere: str) -> Finding:
         if (state := read_there(CPUS / file, machine)) is not None:
             remedy = f"boost makes a core faster only while it is cool: echo {off} > {CPUS / file}"
             is_off = state == off
-            return Finding("boost", is_off or None, "off" if is_off else "on", unless(is_off, remedy))
+            changes = () if is_off else (write(CPUS / file, off, state),)
+            return Finding("boost", is_off or None, "off" if is_off else "on", unless(is_off, remedy), changes)
     return Finding("boost", None, "unknown: not visible here", elsewhere)
 
 

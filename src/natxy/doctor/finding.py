@@ -10,17 +10,38 @@ from natxy.dut.transport.base import Transport
 
 
 @dataclass(frozen=True)
+class Change:
+    """A command that mends a finding without harm to what else the machine does, and the one that takes it back."""
+
+    command: tuple[str, ...]
+    undo: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """One result of an examination.
 
     `ok` is False if natxy cannot measure without a remedy, and None if a result would be biased, or if this cannot be
-    found out, which `value` then states. In both cases there is a `remedy`.
+    found out, which `value` then states. In both cases there is a `remedy`, which `changes` carry out if natxy may.
     """
 
     name: str
     ok: bool | None
     value: str
     remedy: str | None = None
+    changes: tuple[Change, ...] = ()
+
+
+def install(package: str) -> Change:
+    """Returns how Debian's package is installed and removed."""
+    apt = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--yes", "--no-install-recommends")
+    return Change((*apt, "install", *package.split()), (*apt, "remove", *package.split()))
+
+
+def write(path: Path | str, text: str, before: str) -> Change:
+    """Returns how a file of /sys gets another text, and the one that it has."""
+    command = ("sh", "-c", 'echo "$0" > "$1"')
+    return Change((*command, text, str(path)), (*command, before, str(path)))
 
 
 def unless(ok: bool, remedy: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import Final
 from natxy.cleanup.leftovers import described
 from natxy.doctor.disturbances import probe_disturbances
 from natxy.doctor.experiments import lab_gateways
-from natxy.doctor.finding import Finding, read_text, unless
+from natxy.doctor.finding import Change, Finding, install, read_text, unless
 from natxy.doctor.testbed import probe_testbed
 from natxy.doctor.virtual_machine import probe_virtual_machine
 from natxy.dut.transport.local import run_program
@@ -73,7 +73,8 @@ def _hugepages() -> list[Finding]:
     meminfo = dict(line.split(":", 1) for line in (read_text("/proc/meminfo") or "").splitlines())
     total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
     if total == "0":
-        return [Finding("hugepages", None, "none; optional", "sysctl vm.nr_hugepages=256")]
+        change = Change(("sysctl", "vm.nr_hugepages=256"), ("sysctl", "vm.nr_hugepages=0"))
+        return [Finding("hugepages", None, "none; optional", "sysctl vm.nr_hugepages=256", (change,))]
     return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
 
 
@@ -88,11 +89,12 @@ def _engine() -> list[Finding]:
 
 def _dpdk_drivers() -> list[Finding]:
     folders = [*Path("/usr/lib").glob("*/dpdk/pmds-*"), *Path("/usr/local/lib").glob("*/dpdk/pmds-*")]
+    packages = "librte-net-af-xdp23 librte-net-af-packet23"
     findings = []
     for driver in ("af_xdp", "af_packet"):
         found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
-        remedy = unless(found, "apt install librte-net-af-xdp23 librte-net-af-packet23")
-        findings.append(Finding(f"DPDK driver net_{driver}", found, "installed" if found else "not installed", remedy))
+        name = f"DPDK driver net_{driver}"
+        findings.append(Finding(name, True, "installed") if found else _not_installed(name, packages))
     return findings
 
 
@@ -107,8 +109,12 @@ def _programs() -> list[Finding]:
         if shutil.which(program):
             findings.append(Finding(program, True, run_program([program, *arguments], check=False).stdout.strip()))
         else:
-            findings.append(Finding(program, False, "not installed", f"apt install {package}"))
+            findings.append(_not_installed(program, package))
     return findings
+
+
+def _not_installed(name: str, package: str) -> Finding:
+    return Finding(name, False, "not installed", f"apt install {package}", (install(package),))
 
 
 def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
@@ -140,7 +146,8 @@ def _virtual_machine(plan: ResolvedPlan | None) -> list[Finding]:
 
 def _iperf3() -> list[Finding]:
     if not shutil.which("iperf3"):
-        return [Finding("iperf3", None, "not installed; tcp-goodput is skipped", "apt install iperf3")]
+        skipped = "not installed; tcp-goodput is skipped"
+        return [Finding("iperf3", None, skipped, "apt install iperf3", (install("iperf3"),))]
     return [Finding("iperf3", True, run_program(["iperf3", "--version"], check=False).stdout.splitlines()[0])]
 
 

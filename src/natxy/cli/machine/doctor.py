@@ -17,6 +17,7 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.doctor.experiments import missing_programs
 from natxy.doctor.finding import Finding
+from natxy.doctor.fixing import mend
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
@@ -34,6 +35,14 @@ def doctor(
             help="A plan, to examine its testbed too, also over ssh.", autocompletion=plans, show_default=False
         ),
     ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Install what is missing here, reserve huge pages, fix the cores' frequency; say how to undo it. "
+            "Machines behind ssh stay as they are.",
+        ),
+    ] = False,
 ) -> None:
     """Examine this machine before measuring.
 
@@ -49,6 +58,11 @@ def doctor(
         resolved = load_plan(plan) if plan else None
         found = probe_machines(resolved)
         console = Console()
+        if fix:
+            for line in mend(found[THIS_MACHINE]):
+                console.print(Text(line))
+            console.print()
+            found = probe_machines(resolved)
         for machine, findings in found.items():
             console.print(Text(machine, "bold"))
             console.print(_table(findings))
