@@ -44,10 +44,11 @@ TAINT: Final = (
 )
 
 # They concern this machine, or help with words and first plans.
-WITHOUT_RUN: Final = {"selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain"}
+WITHOUT_RUN: Final = {"watch", "selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain"}
 # Values of options that are neither a choice nor a flag, by the option's name or by verb and name.
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",
+    "--events": "OUT.jsonl",
     "--output": "OUT", "--junit": "OUT.xml", "--markdown": "OUT.md", "--json": "OUT.json", "judge --plan": "PLAN",
     "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
     "import --testbed": TAINT,
@@ -255,6 +256,9 @@ def test_no_verb_lets_it_through(
             check(file.suffix.removeprefix("."), file.read_text(encoding="utf-8"))
         if file.suffix == ".zip":
             check_bundle(file)
+        if file.suffix == ".jsonl":
+            for line in file.read_text(encoding="utf-8").splitlines():
+                check("json", line)
     measured_into = {tmp_path / "runs", *(tmp_path / "runs").glob("*")}
     places_to_write = {tmp_path, runs, folder, folder / "charts", tmp_path / "OUT", tmp_path / "cache" / "natxy"}
     assert {file.parent for file in written} <= {*places_to_write, *measured_into, tmp_path / "cache"}

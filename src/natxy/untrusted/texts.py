@@ -68,7 +68,11 @@ def html(value: object) -> Markup:
 
 def json_text(value: Any, *, indent: int | None = 2) -> str:
     """Returns a value as JSON, which has control characters only by their numbers."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return safe_json(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def safe_json(text: str) -> str:
+    """Returns JSON of the same value that has control characters only by their numbers."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
