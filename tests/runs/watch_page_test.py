@@ -129,7 +129,7 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address)
         page = fetched(address)
         assert '<script src="watch.js">' in page
-        assert re.search(r'(src|href)="(?!watch\.js)', page) is None
+        assert re.search(r'(src|href)="(?!watch\.js|charts\.js)', page) is None
         parts = first_parts(address)
         assert "<strong>done</strong>" in str(parts["state"])
         assert "report.html" in str(parts["state"])

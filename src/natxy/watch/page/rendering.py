@@ -45,10 +45,19 @@ def page(follower: Follower) -> str:
     return _ENVIRONMENT.get_template("watch.html.j2").render(name=run.name if run else "a run", style=style())
 
 
-@cache
 def script() -> str:
-    """Returns the page's script with Vega, about 0.9 MB."""
-    return with_vega(resources.files("natxy.watch.page").joinpath("templates/watch.js").read_text(encoding="utf-8"))
+    """Returns the script that shows what the server sends."""
+    return _text_of("watch.js")
+
+
+@cache
+def charts_script() -> str:
+    """Returns the script that draws the charts, with Vega: about 0.9 MB, which takes seconds to bundle."""
+    return with_vega(_text_of("charts.js"))
+
+
+def _text_of(name: str) -> str:
+    return resources.files("natxy.watch.page").joinpath(f"templates/{name}").read_text(encoding="utf-8")
 
 
 def parts(follower: Follower, *, has_report: bool) -> dict[str, str]:

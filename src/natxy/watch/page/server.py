@@ -20,7 +20,7 @@ from starlette.routing import Route
 from natxy.errors import PlanError
 from natxy.report.page.html import REPORT_FILE
 from natxy.watch.page.follow import Follower
-from natxy.watch.page.rendering import page, parts, problem, script
+from natxy.watch.page.rendering import charts_script, page, parts, problem, script
 
 LOOPBACK: Final = "127.0.0.1"
 # Reading and drawing take CPU time from a measurement on the same machine.
@@ -79,6 +79,11 @@ class Viewed:
     async def script(self, _: Request) -> Response:
         return Response(script(), media_type="text/javascript", headers=_HEADERS)
 
+    async def charts_script(self, _: Request) -> Response:
+        # The state is sent on meanwhile.
+        text = await asyncio.to_thread(charts_script)
+        return Response(text, media_type="text/javascript", headers=_HEADERS)
+
     async def report(self, _: Request) -> Response:
         if not self._report.is_file():
             return Response("the report is written when the run ends", status_code=404)
@@ -105,7 +110,13 @@ class Viewed:
 def application(folder: Path, token: str) -> Starlette:
     """Returns the server's routes, all below the token. Raises PlanError when the folder has no events."""
     viewed = Viewed(folder)
-    routes = {"": viewed.page, "watch.js": viewed.script, "events": viewed.events, REPORT_FILE: viewed.report}
+    routes = {
+        "": viewed.page,
+        "watch.js": viewed.script,
+        "charts.js": viewed.charts_script,
+        "events": viewed.events,
+        REPORT_FILE: viewed.report,
+    }
     return Starlette(
         routes=[Route(f"/{token}/{path}", endpoint) for path, endpoint in routes.items()], lifespan=viewed.lifespan
     )

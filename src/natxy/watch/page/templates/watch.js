@@ -2,8 +2,6 @@
 // Shows what the server sends, and connects again when the server was gone.
 const connection = document.getElementById("connection");
 const AGAIN_MS = 2000;
-const drawing = {};
-const drawn = {};
 
 function told(text, kind) {
   connection.textContent = text;
@@ -23,30 +21,11 @@ function showLog(text) {
   if (atEnd) log.scrollTop = log.scrollHeight;
 }
 
-async function draw(name, spec) {
-  const figure = document.getElementById(name);
-  figure.hidden = !spec;
-  if (!spec) return;
-  // `ast`: the page's policy does not allow text to be evaluated.
-  const options = { renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-  const view = await vegaEmbed(figure.querySelector("div"), { ...spec, width: "container" }, options);
-  drawn[name]?.finalize();
-  drawn[name] = view;
-}
-
-// A chart is drawn when the one before it is; of several that came meanwhile, the last.
-function drawLater(name, spec) {
-  const waiting = name in drawing;
-  drawing[name] = spec;
-  if (waiting) return;
-  (async () => {
-    while (drawing[name] !== undefined) {
-      const latest = drawing[name];
-      drawing[name] = undefined;
-      await draw(name, latest).catch(console.error);
-    }
-    delete drawing[name];
-  })();
+// Charts are drawn by a script that takes longer to arrive; the latest of each waits for it.
+window.waiting = {};
+function showChart(name, spec) {
+  if (window.drawLater) window.drawLater(name, spec);
+  else window.waiting[name] = spec;
 }
 
 function connect() {
@@ -60,7 +39,7 @@ function connect() {
   source.addEventListener("state", (message) => showState(JSON.parse(message.data)));
   source.addEventListener("log", (message) => showLog(JSON.parse(message.data)));
   for (const name of ["search", "course"]) {
-    source.addEventListener(name, (message) => drawLater(name, JSON.parse(message.data)));
+    source.addEventListener(name, (message) => showChart(name, JSON.parse(message.data)));
   }
 }
 
