@@ -167,8 +167,13 @@ def natxy(ledger: Path | None, *words: str | Path, inside: Sequence[str] = ()) -
     """Returns what natxy wrote."""
     own = [sys.executable, "-m", "natxy", *map(str, words)]
     command = [*inside, *(natxy_with_ledger(ledger, *words) if ledger else own)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=Path(*tests.__path__).parent
-    )
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
+    pipe, folder = subprocess.PIPE, Path(*tests.__path__).parent
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder) as program:
+        try:
+            output, errors = program.communicate(timeout=HANG_S)
+        except BaseException:
+            # It removes a lab that it is building; killed, it would leave that standing.
+            program.terminate()
+            raise
+    assert program.returncode == 0, f"{words}: {output}{errors}"
+    return output
