@@ -102,7 +102,7 @@ test-long: setup-dev jool vm ## run the other tests: kills, calibration, real ta
 cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: ten minutes
 	@tools/test.sh cards
 
-faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? three minutes
+faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? a quarter of an hour
 	@tools/test.sh faults
 
 lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding
@@ -187,6 +187,7 @@ docs: setup ## regenerate the schemas, and the tables of what was measured last
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table
+	.venv/bin/python -m tools.faults_table
 	.venv/bin/python -m tools.siitperf_replay --table
 
 # In a venv of its own: measuring and testing need none of these packages.

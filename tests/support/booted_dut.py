@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a DUT behind ssh that can be spoilt: a virtual machine, cabled to the network namespace of its tester.
+"""Runs a DUT behind ssh that can break: a virtual machine, cabled to the network namespace of its tester.
 
 natxy does not know it for a virtual machine: it is the DUT of a testbed of `kind: hardware`, reached by OpenSSH. It is
 booted once; each test continues from the snapshot of the booted system, which takes seconds instead of a minute.
@@ -8,14 +8,17 @@ booted once; each test continues from the snapshot of the booted system, which t
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.system.autogroup import autogroup_of
 from natxy.system.ledger import Ledger
 from natxy.testbeds.vm.accelerator import CPU_MODELS, ENDS_WITH_NATXY, QEMU, choose_accelerator
 from natxy.testbeds.vm.image import find_image
@@ -25,8 +28,10 @@ from tests.support.timing import wait_until
 
 TESTER: Final = f"bd-{os.getpid()}"
 VCPUS: Final = 2
+_NICENESS: Final = -10
 _SSH_PORT: Final = 2222  # in the tester's namespace
 _SNAPSHOT: Final = "booted"
+_BEGINS: Final = "now begins"
 _MANAGEMENT: Final = "169.254.77.0/24", "169.254.77.15"
 _KERNEL_LINE: Final = "root=/dev/vda rw console=ttyS0 quiet"
 _SIDES: Final = {"left": "02:00:00:00:02:01", "right": "02:00:00:00:02:02"}
@@ -34,7 +39,7 @@ _SIDES: Final = {"left": "02:00:00:00:02:01", "right": "02:00:00:00:02:02"}
 # and counts.
 _STATE: Final = {
     "interfaces": "ls /sys/class/net",
-    "addresses": "ip -brief address show scope global",
+    "addresses": "ip -oneline address show scope global",
     "routes": "ip route; ip -6 route | grep -v ^fe80",
     "neighbors": "ip neigh show nud permanent",
     "rules": "nft list ruleset",
@@ -49,10 +54,12 @@ _STATE: Final = {
 
 @dataclass
 class Ended:
-    """Says how natxy ended."""
+    """Says how natxy ended, and how long that took from its start and, if there was one, from the fault."""
 
     code: int
     output: str
+    whole_s: float
+    after_fault_s: float | None
 
 
 class BootedDut:
@@ -90,11 +97,13 @@ class BootedDut:
             *(["-loadvm", snapshot] if snapshot else []),
         ]
         with (self.folder / "qemu").open("wb") as output:
-            # A session of its own has a share of the processor of its own, where the kernel groups by session.
             self._qemu = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        wait_until(self._lets_in, every_s=1)
+        # A machine of its own would not wait for other programs of this one, the engine excepted.
+        if session := autogroup_of(self._qemu.pid):
+            session.set(_NICENESS)
+        self.wait_for_login()
 
     def cut_power(self) -> None:
         """Ends it in the midst of whatever it does."""
@@ -102,6 +111,9 @@ class BootedDut:
             self._qemu.kill()
             self._qemu.communicate()
             self._qemu = None
+
+    def wait_for_login(self) -> None:
+        wait_until(self._lets_in, every_s=1)
 
     def monitor(self, line: str) -> None:
         """Gives QEMU's monitor a command, which it has executed before it reads the next one."""
@@ -126,6 +138,20 @@ class BootedDut:
         assert done.returncode == 0 or not check, done.stdout + done.stderr
         return done.stdout
 
+    def later(self, script: str) -> None:
+        """Starts a script there that begins in two seconds, and goes on when the connection ends."""
+        self.run(f"systemd-run --quiet --collect sh -c {shlex.quote(f'sleep 2; {script}')}")
+
+    def announce(self, program: str, pause_s: float) -> None:
+        """Makes a program say on the serial line that it begins, and then wait a while before it does."""
+        path = f"/usr/sbin/{program}"
+        says = f'#!/bin/sh\necho {_BEGINS} {program} > /dev/ttyS0\nsleep {pause_s:g}\nexec {path}.real "$@"\n'
+        self.run(f"mv {path} {path}.real && printf %s {shlex.quote(says)} > {path} && chmod 755 {path}")
+
+    def has_begun(self, program: str) -> int:
+        """Returns how often an announced program was started."""
+        return self.console.count(f"{_BEGINS} {program}")
+
     def state(self) -> dict[str, list[str]]:
         """Returns what natxy could leave on the DUT."""
         marked = "; ".join(f"echo '== {name}'; {{ {shown}; }} 2>/dev/null" for name, shown in _STATE.items())
@@ -137,13 +163,24 @@ class BootedDut:
                 lines.append(line)
         return {name: sorted(lines) for name, lines in found.items()}
 
-    def natxy(self, *arguments: str | Path) -> Ended:
-        """Runs natxy at the tester, with a ledger of its own."""
+    def natxy(self, *arguments: str | Path, fault: Callable[[Running], None] | None = None) -> Ended:
+        """Runs natxy at the tester, with a ledger of its own. `fault` is called meanwhile."""
+        begun, log = time.monotonic(), self.folder / "log"
         # What `ip netns exec` runs has mounts of its own.
         own = f'mkdir -p /var/lib/natxy && mount --bind {self.ledger} /var/lib/natxy && exec "$@"'
-        argv = [*_inside(), "sh", "-c", own, "sh", *command(*arguments)]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=HANG_S, check=False)
-        return Ended(done.returncode, done.stdout + done.stderr)
+        with log.open("w") as output:
+            argv = [*_inside(), "sh", "-c", own, "sh", *command(*arguments)]
+            process = subprocess.Popen(argv, stdout=output, stderr=output)
+        try:
+            if fault:
+                fault(Running(process, log))
+            struck = time.monotonic()
+            process.wait(timeout=HANG_S)
+            ended = time.monotonic()
+        finally:
+            process.kill()
+            process.wait()
+        return Ended(process.returncode, log.read_text(), ended - begun, ended - struck if fault else None)
 
     def recorded(self) -> list[str]:
         """Returns what the tester's ledger has to be given back."""
@@ -153,6 +190,27 @@ class BootedDut:
         assert self._qemu is not None
         assert self._qemu.poll() is None, (self.folder / "qemu").read_text() + self.console
         return self.run("echo it does", check=False) == "it does\n"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A natxy that runs; a fault waits for what it prints."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def waits_for(self, condition: Callable[[], bool]) -> None:
+        """Returns when the condition holds. Asserts that natxy does not end before."""
+
+        def holds() -> bool:
+            assert self.process.poll() is None, self.log.read_text()
+            return condition()
+
+        wait_until(holds, every_s=0.1)
+
+    def has_measured(self, trials: int) -> None:
+        """Returns when so many trials have ended."""
+        self.waits_for(lambda: self.log.read_text().count("step") >= trials)
 
 
 @contextmanager
@@ -213,20 +271,12 @@ def _qemu_argv(disk: Path, console: Path) -> list[str]:
     macs = {"management": "02:00:00:00:02:00"} | _SIDES
     offloads = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off"
     return [
-        # A machine of its own would not wait for other programs of this one.
-        *[*ENDS_WITH_NATXY, "nice", "-n", "-15", "taskset", "-c", ",".join(map(str, others or [first])), QEMU],
+        *[*ENDS_WITH_NATXY, "taskset", "-c", ",".join(map(str, others or [first])), QEMU],
         *["-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-monitor", "stdio"],
         *["-accel", "tcg,thread=multi" if accelerator == "tcg" else accelerator, "-cpu", CPU_MODELS[accelerator]],
         *["-smp", str(VCPUS), "-m", "512M", "-device", "virtio-rng-pci", "-serial", f"file:{console}"],
         *["-drive", f"if=none,id=disk,file={disk},format=qcow2,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"],
-        *[
-            "-kernel",
-            str(image.kernel),
-            "-initrd",
-            str(image.initrd),
-            "-append",
-            "root=/dev/vda rw console=ttyS0 quiet",
-        ],
+        *["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _KERNEL_LINE],
         *[word for _, backend in nics for word in ("-netdev", backend)],
         *[
             word

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the table of the last `make faults` into docs/explanation/faults.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from tools.bench.speed_tables import put
+
+PAGE: Final = Path("docs/explanation/faults.md")
+MEASURED: Final = Path("build/tests/faults.xml")
+
+
+def rows(junit: Path) -> Iterator[str]:
+    """Yields the table as Markdown: a line for each test. ValueError when one has failed or was skipped."""
+    yield "| | exit code | seconds | from the fault to the end | left |"
+    yield "|---|---:|---:|---:|---|"
+    for case in ElementTree.parse(junit).iter("testcase"):
+        name = case.get("name", "")
+        if [*case.iter("failure"), *case.iter("error"), *case.iter("skipped")]:
+            raise ValueError(f"{name} did not pass: run `make faults` again")
+        noted = {each.get("name"): each.get("value", "") for each in case.iter("property")}
+        fault = name.removeprefix("test_").replace("_", " ").replace("[", ", ").removesuffix("]")
+        cells = (fault, noted["exit code"], noted["seconds"], noted.get("seconds after the fault", ""), noted["left"])
+        yield f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__" and MEASURED.exists():
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "faults", rows(MEASURED)), encoding="utf-8")
