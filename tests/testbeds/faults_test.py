@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord
+from natxy.results.records import ExperimentRecord, State
 from tests.support import needs
 from tests.support.booted_dut import (
     BootedDut,
@@ -219,6 +219,21 @@ def test_ssh_lost_between_commands_and_back(bed: Bed) -> None:
 
     ended = bed.run(FORWARDING, trial="10s", fault=lose)
     assert ended.code == 0, ended.output
+    assert bed.left() == {}
+
+
+def test_ssh_lost_within_a_command_and_back(bed: Bed) -> None:
+    bed.dut.announce("conntrack", pause_s=15)
+
+    def lose(running: Running) -> None:
+        running.waits_for(lambda: bed.dut.has_begun("conntrack") > 1)
+        bed.dut.later("systemctl restart ssh; pkill -f 'sshd: root'")
+
+    ended = bed.run(NAT44, FORWARDING, fault=lose)
+    assert ended.code == 4, ended.output
+    nat44, forwarding = bed.experiments()
+    assert "the connection was lost during `conntrack" in nat44.reason
+    assert forwarding.state == State.DONE
     assert bed.left() == {}
 
 
