@@ -14,7 +14,7 @@ namespace natxy {
 namespace {
 
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
-constexpr std::size_t kMostStreams = 4 * kMostPairs;  // foreground and background, both ways
+constexpr std::size_t kMostStreams = std::size_t{4} * kMostPairs;  // foreground and background, both ways
 
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};

@@ -68,7 +68,7 @@ class TwoPairs : public testing::Test {
   std::map<std::size_t, std::size_t> sent;
   std::array<Connections, 2> connections;
 
-  static std::size_t index(Place place) { return 2 * place.pair + static_cast<std::size_t>(place.side); }
+  static std::size_t index(Place place) { return std::size_t{2} * place.pair + static_cast<std::size_t>(place.side); }
 
  private:
   struct Wire {
