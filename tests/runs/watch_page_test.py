@@ -30,7 +30,8 @@ from natxy.results.records import RunState
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.run.telling import run_started
-from tests.support.browser import CHROMIUM, browser
+from tests.support.browser import browser
+from tests.support.chromium import needs_chromium
 from tests.support.command import HANG_S, command, natxy
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (make setup-dev)")
@@ -165,7 +166,7 @@ def test_what_cannot_be_shown_is_named(plan: ResolvedPlan, tmp_path: Path) -> No
     assert (done.returncode, "Address already in use; choose another port" in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
+@needs_chromium
 def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
     plan: ResolvedPlan, tmp_path: Path
 ) -> None:

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from tests.support.chromium import CHROMIUM
 from tests.support.command import HANG_S
-
-CHROMIUM: Final = shutil.which("chromium")
 
 
 class Tab:
@@ -51,8 +50,6 @@ class Tab:
         return value
 
     def picture(self, file: Path) -> None:
-        import base64
-
         file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def resize(self, width: int, height: int) -> None:
