@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from natxy import __version__
 from natxy.system.interrupts import INTERRUPTED, one_interrupt
 from natxy.system.machine import describe_machine
 from natxy.system.temporary_folder import temporary_folder
@@ -46,13 +48,16 @@ def read() -> Rounds:
 
 
 def measure(replay: Replay) -> None:
-    """Measures one round, and stores it."""
+    """Measures one round, and stores it with its times and the load of the machine, which tell it from others."""
+    began = datetime.now(UTC)
     # In this machine's ledger, `natxy cleanup` finds the lab that a killed measurement left.
     with temporary_folder("natxy-replay-") as folder, replay.standing(folder, None) as ways:
         found = replay.alternating(ways, 1)
     measured = {
         "gateway": replay.driver, "script": replay.script, "by_script": found.by_script[0], "by_plan": found.by_plan[0],
-        "date": datetime.now(UTC).date().isoformat(), "machine": describe_machine(),
+        "date": began.date().isoformat(), "began": began.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"), "load": os.getloadavg()[0], "natxy": __version__,
+        "machine": describe_machine(),
     }  # fmt: skip
     with MEASURED.open("a", encoding="utf-8") as file:
         file.write(json.dumps(measured) + "\n")

@@ -334,7 +334,7 @@ def _delays_of_plan(repetition: RepetitionRecord) -> Figures:
     found = {}
     for key, value_ns in repetition.figures.items():
         name, _, way = key.partition("_")
-        if way in {"forward", "reverse"} and value_ns is not None:
+        if name in {"tl", "wcl", "pdv"} and way in {"forward", "reverse"} and value_ns is not None:
             found[f"{way.capitalize()} {name.upper()}, ms"] = value_ns / 1e6
     return found
 
