@@ -240,6 +240,33 @@ def test_delays_are_natxys_figures(simulated: Callable[..., Simulated]) -> None:
     assert trial.started_at < delays.repetitions[0].started_at
 
 
+@pytest.mark.parametrize(
+    ("directions", "table", "arrive", "size"),
+    [
+        # Replies need every connection.
+        ({}, 80, 90, 100),
+        ({"Forward": "0"}, 80, 90, 100),
+        # Without replies, the table is what has to be filled.
+        ({"Reverse": "0"}, 80, 90, None),
+        ({"Reverse": "0"}, 80, 79, 80),
+        # Phase 1 alone.
+        ({"Forward": "0", "Reverse": "0"}, 80, 90, None),
+    ],
+)
+def test_connections_that_are_missing_end_the_test_only_if_phase_2_needs_them(
+    simulated: Callable[..., Simulated], directions: dict[str, str], table: int, arrive: int, size: int | None
+) -> None:
+    call = simulated(conf_text("nat44", **NAT, **directions), table_capacity=arrive)
+    output = call("tp", f"84 1000 1 500 2 2 100 {table} 1000 500 1100")
+    failed = f"Error: Failed to fill state table, valid entries: {arrive}, table size: {size}"
+    assert (failed in output, "Preliminary phase finished." in output) == (size is not None, size is None)
+    traffic = size is None and directions.get("Forward") != "0"
+    assert ("Forward frames received: " in output) is traffic
+    assert len([*call.experiment().all_trials]) == 1 + traffic
+    assert output.count("Info: Test finished.") == 1
+    assert ("natxy's responder needs all 100 connections" in output) is (size == 100)
+
+
 def test_what_cannot_be_measured_is_stored_with_its_reason(simulated: Callable[..., Simulated]) -> None:
     call = simulated(conf_text("nat44", **NAT), table_capacity=10)
     bed = Bed(call)

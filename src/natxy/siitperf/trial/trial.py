@@ -13,7 +13,7 @@ from typing import Final
 
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.ports import PortsOpen
-from natxy.engine.messages.requests import EstablishRequest
+from natxy.engine.messages.requests import EstablishRequest, StreamKind, TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1, Program
@@ -85,22 +85,26 @@ def prepare(test: Test, engine: EngineClient, tester: Tester) -> None:
 def run(test: Test, engine: EngineClient) -> Iterator[Phase]:
     """Carries out the test and prints its lines; yields each phase when it has ended, before its lines."""
     first, phase1 = initiator(test.conf), test.arguments.phase1
+    traffic = trial_request(test.conf, test.arguments, _seed(), test.limits) if active(test.conf) else None
     if first and phase1:
         started = time.monotonic()
         request = _begin_phase1(test, phase1, first)
         started_at = datetime.now(UTC)
         result = engine.establish(request)
         yield Phase(preliminary=True, rate_fps=float(phase1.rate_fps), started_at=started_at, result=result)
-        _say_phase1(test, phase1, request, result)
-        # The engine's responder needs all connections.
-        if not active(test.conf) or (result.established or 0) < test.arguments.foreground_of_phase1:
-            say("Info: Test finished.")
-            return
-        time.sleep(max(0.0, started + phase1.start_of_phase2_ms / 1000 - time.monotonic()))
+        needed = _needed(phase1, request, traffic)
+        _say_phase1(test, phase1, needed, result)
+        if (result.established or 0) < needed:
+            traffic = None
+        if traffic:
+            time.sleep(max(0.0, started + phase1.start_of_phase2_ms / 1000 - time.monotonic()))
+    if traffic is None:
+        say("Info: Test finished.")
+        return
     at = f" initiated at {now()}" if test.arguments.program is Program.THROUGHPUT else " started."
     say(f"Info: Testing{at}")
     started_at = datetime.now(UTC)
-    result = engine.run_trial(trial_request(test.conf, test.arguments, _seed(), test.limits))
+    result = engine.run_trial(traffic)
     yield Phase(preliminary=False, rate_fps=float(test.arguments.rate_fps), started_at=started_at, result=result)
     late = False
     for direction in active(test.conf):
@@ -126,17 +130,23 @@ def _begin_phase1(test: Test, phase1: Phase1, first: Direction) -> EstablishRequ
     return request
 
 
-def _say_phase1(test: Test, phase1: Phase1, request: EstablishRequest, result: TrialResult) -> None:
+def _needed(phase1: Phase1, request: EstablishRequest, traffic: TrialRequest | None) -> int:
+    """Returns how many connections of phase 1 fill the state table: all if there are replies, because the engine's
+    responder needs every one of them."""
+    replies = traffic is not None and any(stream.kind is StreamKind.REPLIES for stream in traffic.streams)
+    return request.stream.frames if replies else phase1.table
+
+
+def _say_phase1(test: Test, phase1: Phase1, needed: int, result: TrialResult) -> None:
     duration_s = phase1.frames / phase1.rate_fps
     in_order = say_sending(result.streams, "Preliminary", duration_s, test.limits, pdv=False)
     say_received(result.streams, "Preliminary")
     established = result.established or 0
-    if established < phase1.table:
-        say(f"Error: Failed to fill state table, valid entries: {established}, table size: {phase1.table}")
+    if established < needed:
+        if established >= phase1.table:
+            remark(f"M is {phase1.table}, but natxy's responder needs all {needed} connections of phase 1 for phase 2")
+        say(f"Error: Failed to fill state table, valid entries: {established}, table size: {needed}")
     else:
-        if established < request.stream.frames:
-            missing = request.stream.frames - established
-            remark(f"{missing} connections of phase 1 are missing; natxy's responder needs all of them for phase 2")
         say("Info: Preliminary phase finished.")
     if first := initiator(test.conf):
         _say_total_loss(test, result, [first], of="Preliminary")
