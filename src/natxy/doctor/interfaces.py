@@ -15,7 +15,7 @@ _PORTS_HASHED: Final = "L4 bytes 0 & 1"
 
 def probe_interfaces(ports: EnginePorts, here: Transport) -> list[Finding]:
     """Examines the tester's ports that are interfaces of the kernel. DPDK alone sets up the others."""
-    wanted = dict.fromkeys(port.interface for port in ports.of_cable.values() if port.interface)
+    wanted = dict.fromkeys(port.interface for port in ports.of_cables if port.interface)
     return [
         finding
         for name in wanted

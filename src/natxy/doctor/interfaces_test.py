@@ -111,3 +111,23 @@ def test_the_queues_of_a_dut_are_for_its_cores(card: Card) -> None:
     assert queues(4) == [(True, "4"), (True, "yes")]
     card.hashed = "IP SA\nIP DA\n"
     assert queues(4)[1] == (None, "no")
+
+
+def test_the_ports_of_further_pairs_are_examined(card: Card) -> None:
+    testbed = HardwareConfig.model_validate(
+        {
+            "kind": "hardware",
+            "left": {"pci": "0000:41:00.0"},
+            "right": {"pci": "0000:41:00.1"},
+            "dut": {"left": "d1", "right": "d2"},
+            "more_pairs": [
+                {
+                    "left": {"interface": "ens1f0"},
+                    "right": {"interface": "absent0"},
+                    "dut": {"left": "d3", "right": "d4"},
+                }
+            ],
+        }
+    )
+    found = {finding.name: finding.ok for finding in probe_interfaces(testbed.engine_ports, card)}
+    assert found == {"ens1f0: offloads": True, "ens1f0: receive queues": True, "absent0": False}

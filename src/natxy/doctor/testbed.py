@@ -14,7 +14,7 @@ from typing import Final
 from natxy.doctor.disturbances import connection_table, load, power_saving
 from natxy.doctor.finding import Finding, unless
 from natxy.doctor.interfaces import probe_interface
-from natxy.dut.base import DutInterfaces
+from natxy.dut.base import DutInterfaces, InterfacePair
 from natxy.dut.networks import check_free, other_uses
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.base import Transport
@@ -38,14 +38,15 @@ _HOST_PROGRAMS: Final = {
 class _Machine:
     """A machine to examine.
 
-    `programs` have to be installed; each has its remedy. `addresses` are those of the plan's tests. Interfaces that are
-    `set_up_by_user` need not be known to the machine's kernel.
+    `programs` have to be installed; each has its remedy. `addresses` are those of the plan's tests, on the links of a
+    `dut`. Interfaces that are `set_up_by_user` need not be known to the machine's kernel.
     """
 
     name: str
     transport: Transport
     interfaces: tuple[str, ...]
     programs: Mapping[str, str]
+    dut: DutInterfaces | None = None
     tracks_connections: bool = False
     addresses: tuple[AddressPlan, ...] = ()
     set_up_by_user: bool = False
@@ -69,11 +70,14 @@ def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
         for gateway in gateways
         for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items()
     }
+    further = tuple(InterfacePair(pair.left, pair.right) for pair in plan.testbed.further_dut_pairs)
+    interfaces = DutInterfaces(location.left, location.right, further=further)
     return _Machine(
         "the DUT's commands" if location.may_be_elsewhere else "DUT",
         dut_transport(location, MachineSysctls()),
-        (location.left, location.right),
+        interfaces.names,
         programs,
+        interfaces,
         tracks_connections=any(gateway.keeps_conntrack for gateway in gateways),
         addresses=() if location.may_be_elsewhere else tuple({each.address_plan: None for each in plan.experiments}),
         set_up_by_user=location.addresses == LinkSetUp.KEEP,
@@ -103,8 +107,8 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
     for program, remedy in machine.programs.items():
         there = _has(transport, program)
         yield Finding(program, there, "installed" if there else "not installed", unless(there, remedy))
-    if machine.addresses:
-        yield _networks(machine)
+    if machine.dut and machine.addresses:
+        yield _networks(machine, machine.dut)
     cores: tuple[int, ...] = ()
     if isinstance(transport, SshTransport):
         cores = transport.hot_plug.cores()
@@ -121,12 +125,17 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
             yield replace(finding, ok=None) if machine.set_up_by_user and finding.ok is False else finding
 
 
-def _networks(machine: _Machine) -> Finding:
-    left, right = machine.interfaces
-    uses = other_uses(machine.transport, DutInterfaces(left, right), sets_links=not machine.set_up_by_user)
+def _networks(machine: _Machine, dut: DutInterfaces) -> Finding:
+    # An experiment with fewer pairs leaves the other interfaces to whatever has them.
+    uses = {
+        count: other_uses(
+            machine.transport, replace(dut, further=dut.further[:count]), sets_links=not machine.set_up_by_user
+        )
+        for count in {len(addresses.further) for addresses in machine.addresses}
+    }
     try:
         for addresses in machine.addresses:
-            check_free(machine.transport, uses, addresses)
+            check_free(machine.transport, uses[len(addresses.further)], addresses)
     except PlanError as error:
         return Finding("networks", False, "used by the test and by something else", str(error))
     return Finding("networks", True, "the test's are used by nothing else")

@@ -19,6 +19,6 @@ def _sets_sysctls(testbed: TestbedModel) -> bool:
     dut, ports = testbed.dut_location, testbed.engine_ports
     gateway_here = dut is not None and dut.ssh is None and not dut.may_be_elsewhere
     ports_of_kernel = ports is not None and (
-        ports.medium in ("veth", "tap") or any(port.interface for port in ports.of_cable.values())
+        ports.medium in ("veth", "tap") or any(port.interface for port in ports.of_cables)
     )
     return gateway_here or ports_of_kernel

@@ -16,6 +16,7 @@ PCI: dict[str, Any] = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:4
 HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d"}}
 BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": HARDWARE["dut"] | {"ssh": "dut"}}
 ELSEWHERE: dict[str, Any] = HARDWARE | {"dut": HARDWARE["dut"] | {"addresses": "keep"}}
+SECOND_PAIR: dict[str, Any] = {**INTERFACES, "dut": {"left": "c2", "right": "d2"}}
 LOOP: dict[str, Any] = {"kind": "loop", "medium": "cable"}
 
 
@@ -32,6 +33,7 @@ LOOP: dict[str, Any] = {"kind": "loop", "medium": "cable"}
         (ELSEWHERE | PCI, "linux-forward", False),
         (BEHIND_SSH | PCI, "linux-forward", False),
         (BEHIND_SSH | INTERFACES, "linux-forward", True),
+        (BEHIND_SSH | PCI | {"more_pairs": [SECOND_PAIR]}, "linux-forward", True),
     ],
 )
 def test_a_read_only_proc_sys_is_an_error_where_sysctls_are_needed(

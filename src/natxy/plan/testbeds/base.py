@@ -12,7 +12,7 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.model.traffic import VLAN_TAG_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.machines import DutLocation, HostLocation, LinkSetUp
+from natxy.plan.testbeds.machines import DutLocation, DutPair, HostLocation, LinkSetUp
 from natxy.plan.testbeds.ports import EnginePorts, Io
 from natxy.plan.testbeds.tester_cores import Cores, TesterCores
 
@@ -79,6 +79,11 @@ class TestbedModel(PlanModel):
     def dut_location(self) -> DutLocation | None:
         """Returns how to reach the DUT; None when the testbed makes it."""
         return None
+
+    @property
+    def further_dut_pairs(self) -> tuple[DutPair, ...]:
+        """Returns the DUT's interfaces of further pairs, where the plan names them."""
+        return ()
 
     @property
     def commands_run_on_dut(self) -> bool:

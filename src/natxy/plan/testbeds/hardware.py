@@ -10,21 +10,14 @@ from pydantic import Field, model_validator
 from natxy.plan.model.addresses import Mac
 from natxy.plan.model.base import PlanModel
 from natxy.plan.testbeds.base import CabledTester
-from natxy.plan.testbeds.machines import DutLocation
-from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, InterfaceName, TesterPort, check_macs
+from natxy.plan.testbeds.machines import DutLocation, DutPair
+from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, TesterPort, check_macs
 
 
 class CabledPort(TesterPort):
     """Names a port of the tester's. Frames go to `dut_mac`; without it, the DUT is asked for its address."""
 
     dut_mac: Mac | None = None
-
-
-class DutPair(PlanModel):
-    """Names two further interfaces of the DUT's."""
-
-    left: InterfaceName
-    right: InterfaceName
 
 
 class CabledPair(PlanModel):
@@ -84,6 +77,10 @@ class HardwareConfig(CabledTester):
     @property
     def dut_location(self) -> DutLocation:
         return self.dut
+
+    @property
+    def further_dut_pairs(self) -> tuple[DutPair, ...]:
+        return tuple(pair.dut for pair in self.more_pairs)
 
     @property
     def dut_macs(self) -> dict[str, str]:

@@ -95,6 +95,13 @@ class DutLocation(PlanModel):
         return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP
 
 
+class DutPair(PlanModel):
+    """Names two further interfaces of the DUT's."""
+
+    left: InterfaceName
+    right: InterfaceName
+
+
 class HostLocation(PlanModel):
     """A host that is reached by ssh, and its interface on the cable to the DUT."""
 

@@ -92,8 +92,13 @@ class EnginePorts:
 
     @property
     def of_cable(self) -> dict[str, TesterPort]:
-        """Returns the ports of a cable by side."""
+        """Returns the ports of the first pair's cable by side."""
         return {"left": self.left, "right": self.right} if self.left and self.right else {}
+
+    @property
+    def of_cables(self) -> tuple[TesterPort, ...]:
+        """Returns the ports of all cables."""
+        return (*self.of_cable.values(), *self.further)
 
     @property
     def name(self) -> str:
@@ -113,7 +118,7 @@ class EnginePorts:
 
     @property
     def _pci(self) -> list[str]:
-        return [port.pci for port in (*self.of_cable.values(), *self.further) if port.pci]
+        return [port.pci for port in self.of_cables if port.pci]
 
     @property
     def workers(self) -> int:
