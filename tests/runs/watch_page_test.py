@@ -155,6 +155,21 @@ def test_the_address_is_another_one_for_another_run_and_another_user(
     assert token_of(tmp_path / "a") != first
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"event": "repetition_started", "experiment": "x", "repetition": 1},
+        {"event": "experiment_finished", "experiment": "x", "state": "done", "reason": ""},
+    ],
+)
+def test_events_that_do_not_follow_from_those_before_are_named(line: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).write_text(json.dumps(line) + "\n")
+    done = natxy("watch", tmp_path)
+    assert done.returncode == 2
+    assert f"{EVENTS_FILE}:1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_what_cannot_be_shown_is_named(plan: ResolvedPlan, tmp_path: Path) -> None:
     done = natxy("watch", tmp_path)
     assert (done.returncode, "has no events.jsonl" in done.stderr) == (2, True), done.stderr

@@ -29,7 +29,7 @@ class PlannedExperiment(_Part):
     step_unit: Unit = Field(description="that of the value which is varied from step to step")
     repetitions: Whole = Field(description="how many there are at most")
     until_precise: bool = Field(description="whether fewer repetitions do once the result is precise")
-    steps: Whole = Field(description="about how many steps a repetition takes")
+    steps: Whole = Field(ge=1, description="about how many steps a repetition takes")
     repetition_s: Real = Field(description="about how long a repetition takes, with its share of the set-ups")
     between_hosts: bool = Field(description="whether hosts with a TCP of their own replace the tester's ports")
     result_label: str = Field(default="", description="what a result of this experiment is said with, such as a loss")

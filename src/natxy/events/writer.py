@@ -28,6 +28,8 @@ _PROGRESS_S: Final = 0.99
 # What a pipe that is ready takes at once without blocking (POSIX).
 _AT_ONCE: Final = select.PIPE_BUF
 _MOST_PENDING: Final = 16 * 2**20
+# A reader that catches up takes no more of the time of a trial with each event.
+_MOST_AN_EVENT: Final = 256 * 2**10
 _LAST_WAIT_S: Final = 2.0
 _LASTING: Final = (TrialFinished, TransfersFinished, RunFinished)
 
@@ -44,7 +46,7 @@ class EventWriter(RunListener):
         self._name = name
         self._tell = tell
         self._on_disk = stat.S_ISREG(os.fstat(fd).st_mode)
-        self._pending = b""
+        self._pending = bytearray()
         self._progress_at = -math.inf
 
     def receive(self, event: Event) -> None:
@@ -66,10 +68,11 @@ class EventWriter(RunListener):
 
     def _write(self, fd: int, *, wait_s: float, lasting: bool) -> None:
         end_s = time.monotonic() + wait_s
+        left = 0 if self._on_disk or wait_s else max(0, len(self._pending) - _MOST_AN_EVENT)
         try:
-            while self._pending and self._takes_more(fd, end_s):
+            while len(self._pending) > left and self._takes_more(fd, end_s):
                 at_once = len(self._pending) if self._on_disk else _AT_ONCE
-                self._pending = self._pending[os.write(fd, self._pending[:at_once]) :]
+                del self._pending[: os.write(fd, self._pending[:at_once])]
             if lasting and self._on_disk:
                 os.fdatasync(fd)
         except OSError as error:
@@ -86,7 +89,7 @@ class EventWriter(RunListener):
         return bool(poll.poll(max(0.0, end_s - time.monotonic()) * 1000))
 
     def _give_up(self, why: str) -> None:
-        self._fd, self._pending = None, b""
+        self._fd, self._pending = None, bytearray()
         self._tell(f"no further events are written to {self._name}: {why}. The measurement goes on")
 
 
@@ -100,8 +103,10 @@ def events_to(target: str, tell: Callable[[str], None]) -> Iterator[EventWriter]
     fd = os.dup(1) if target == STDOUT else _opened(target)
     try:
         writer = EventWriter(fd, name, tell)
-        yield writer
-        writer.finish()
+        try:
+            yield writer
+        finally:
+            writer.finish()
     finally:
         os.close(fd)
 

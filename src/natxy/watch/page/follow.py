@@ -55,9 +55,17 @@ class Follower:
                 for line in whole:
                     self._lines += 1
                     self._read_to += len(line) + 1
-                    if event := event_of(line, f"{self._file}:{self._lines}"):
-                        self._take(event)
+                    where = f"{self._file}:{self._lines}"
+                    if event := event_of(line, where):
+                        self._take_at(where, event)
         return self._lines > before
+
+    def _take_at(self, where: str, event: Event) -> None:
+        """Raises PlanError for an event that does not follow from those before it, such as of an unknown experiment."""
+        try:
+            self._take(event)
+        except (LookupError, ArithmeticError, ValueError) as error:
+            raise PlanError(f"{where} does not fit the events before it: {error!r}") from error
 
     def _take(self, event: Event) -> None:
         before = self.state.experiment

@@ -113,7 +113,7 @@ def _facts(state: State) -> Iterator[tuple[str, str]]:
         yield KIND_WORDS[progress.kind].capitalize(), counts
     if isinstance(last, TrialFinished):
         yield "Last trial", f"{last.title}: {last.verdict}, {last.reason}"
-        if last.dut_load:
+        if last.dut_load and last.dut_load.elapsed_s:
             cores = len(last.dut_load.cores)
             yield "Gateway", f"{last.dut_load.busy_s / last.dut_load.elapsed_s:.2f} of {cores} cores busy in that trial"
         pause = format_duration(last.tester_pause_s)

@@ -96,15 +96,21 @@ class Viewed:
         """Yields every part at first, and then those that have changed (server-sent events)."""
         sent: dict[str, str] = {}
         while True:
-            for name, part in self._parts.items():
+            # A viewer that is slow suspends this loop, and the parts may change meanwhile.
+            now = self._parts
+            for name, part in now.items():
                 if sent.get(name) != part:
                     yield f"event: {name}\ndata: {part}\n\n"
-            sent = self._parts
+            sent = now
             try:
-                async with self._changed:
-                    await asyncio.wait_for(self._changed.wait(), _QUIET_S)
+                await asyncio.wait_for(self._other_than(sent), _QUIET_S)
             except TimeoutError:
                 yield ": still here\n\n"
+
+    async def _other_than(self, sent: dict[str, str]) -> None:
+        """Waits until the parts are not those that were sent."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._parts is not sent)
 
 
 def application(folder: Path, token: str) -> Starlette:
@@ -139,7 +145,7 @@ def bound(port: int) -> socket.socket:
 
 def serve(app: Starlette, listening: socket.socket) -> None:
     """Serves until it is interrupted, with a low priority."""
-    os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+    os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), _NICE))
     quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
     config = uvicorn.Config(app, timeout_graceful_shutdown=1, http="h11", ws="none", **quiet)
     uvicorn.Server(config).run(sockets=[listening])
