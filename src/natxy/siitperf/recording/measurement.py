@@ -37,7 +37,7 @@ def add_measurement(
     end = broken_off or TesterLimitError("the trial decides nothing, and the script did not repeat it")
     repetition = Repetition(
         experiment=part.experiment,
-        tester=cast(Engine, _Measured([part.renamed(phase.result) for phase in phases], end)),
+        tester=cast(Engine, _Measured(part, phases, end)),
         gateway=lambda: nullcontext(cast(Gateway[Any], _NoGateway())),
         observer=recorder,
         sleep=lambda _: None,
@@ -65,18 +65,24 @@ class _Recorder(TrialRecorder):
 
 
 class _Measured:
-    """Answers a procedure's requests with what was measured already, once, and then raises `end`."""
+    """Answers a procedure's requests with what was measured already, once, and raises `end` for any other request."""
 
-    def __init__(self, results: Sequence[TrialResult], end: BaseException) -> None:
-        self._results = [*results]
+    def __init__(self, part: Part, phases: Sequence[Phase], end: BaseException) -> None:
+        self._part = part
+        self._phases = [*phases]
         self._end = end
 
     def establish(self, *_: object) -> TrialResult:
-        if not self._results:
-            raise self._end
-        return self._results.pop(0)
+        return self._next(preliminary=True)
 
-    run_trial = establish
+    def run_trial(self, *_: object) -> TrialResult:
+        return self._next(preliminary=False)
+
+    def _next(self, *, preliminary: bool) -> TrialResult:
+        # Traffic may follow a phase 1 that the procedure repeats.
+        if not self._phases or self._phases[0].preliminary != preliminary:
+            raise self._end
+        return self._part.renamed(self._phases.pop(0).result)
 
 
 class _NoGateway:

@@ -23,6 +23,7 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.trials import TrialKind
 from natxy.siitperf.arguments import Program, parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.recording.experiment import Part
@@ -278,6 +279,17 @@ def test_what_cannot_be_measured_is_stored_with_its_reason(simulated: Callable[.
     assert pdv.repetitions[0].state == State.TESTER_LIMIT
     assert "did not repeat it" in pdv.repetitions[0].reason
     assert len([*pdv.all_trials]) == 1
+
+
+@pytest.mark.parametrize(("program", "last"), [("lat", "0 500"), ("pdv", "0")])
+def test_traffic_after_a_phase_1_with_loss_is_not_stored_as_another_phase_1(
+    simulated: Callable[..., Simulated], program: str, last: str
+) -> None:
+    call = simulated(conf_text("nat44", **NAT, Reverse="0"), table_capacity=90)
+    assert "Forward frames received: 1000" in call(program, f"84 1000 1 100 2 2 100 80 1000 10 200 {last}")
+    (repetition,) = call.experiment().repetitions
+    assert repetition.state == State.TESTER_LIMIT
+    assert [trial.kind for trial in repetition.trials] == [TrialKind.PHASE1]
 
 
 @pytest.mark.parametrize(
