@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, TypeAdapter, ValidationError, WithJsonSchema
 
 from natxy.plan.model.json_schema import named
 from natxy.plan.model.units import COUNT_SCHEMA, is_number, parse_count
 
 # The kernel counts entries and buckets in 31 bits.
 _MOST: Final = 2**31 - 1
+# Reads what a model's field of this type reads, such as 3, "3" and 3.0.
+_WHOLE: Final = TypeAdapter(int)
 
 
 def _parse(given: object) -> int:
@@ -48,9 +51,9 @@ def sized(experiment: object) -> object:
         connections = parse_count(experiment.get("connections"))
     except ValueError:
         return experiment
-    # Each pair of interfaces has so many.
-    pairs = experiment.get("pairs")
-    connections *= pairs if isinstance(pairs, int) else 1
+    # Each pair of interfaces has so many. The model that reads the plan reports a value that is no number.
+    with suppress(ValidationError):
+        connections *= _WHOLE.validate_python(experiment.get("pairs", 1))
     # Rounded, because 1.1 · 100,000 is a little more than 110,000 in floating point.
     sizes = {
         field: math.ceil(round(share * connections, 6))

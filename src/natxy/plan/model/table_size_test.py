@@ -31,11 +31,20 @@ def test_a_table_follows_the_connections(tmp_path: Path, written: str, sizes: li
     assert load(tmp_path, plan.to_yaml()) == plan
 
 
-def test_a_table_has_the_connections_of_all_pairs(tmp_path: Path) -> None:
-    pairs = "throughput\n    connections: 100\n    phase1_rate: 1k\n    pairs: [1, 3]"
-    one, three = load(tmp_path, PLAN % ("{per_connection: 2}", pairs)).experiments
-    assert one.gateway.table_sizes == {"conntrack_max": 200}
-    assert three.gateway.table_sizes == {"conntrack_max": 600}
+PAIRS = "throughput\n    connections: 100\n    phase1_rate: 1k\n    pairs: "
+
+
+@pytest.mark.parametrize("three", ["3", "'3'", "3.0"])
+def test_a_table_has_the_connections_of_all_pairs(tmp_path: Path, three: str) -> None:
+    one, all_three = load(tmp_path, PLAN % ("{per_connection: 2}", f"{PAIRS}[1, {three}]")).experiments
+    assert (one.pairs, one.gateway.table_sizes) == (1, {"conntrack_max": 200})
+    assert (all_three.pairs, all_three.gateway.table_sizes) == (3, {"conntrack_max": 600})
+
+
+def test_pairs_that_are_no_number_are_the_only_error(tmp_path: Path) -> None:
+    found = errors_of(tmp_path, PLAN % ("{per_connection: 2}", f"{PAIRS}many"))
+    assert "experiments[0].pairs: expected a whole number, got 'many'" in found
+    assert "conntrack_max" not in found
 
 
 def test_no_table_is_larger_than_the_kernels(tmp_path: Path) -> None:
