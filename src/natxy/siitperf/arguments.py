@@ -157,6 +157,13 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
     return _replaced(arguments, extra)
 
 
+def counts_connections(arguments: Arguments, conf: Conf) -> bool:
+    """Returns whether a call is one of a script that measures connection rates: no traffic follows phase 1, or one
+    frame of it."""
+    ends_there = arguments.phase1 is not None and (arguments.frames == 1 or not active(conf))
+    return arguments.program is Program.THROUGHPUT and ends_there
+
+
 def ignored(program: Program, given: Sequence[str], conf: Conf) -> Iterator[str]:
     """Yields a sentence on each of the arguments, which were read, that is not what it seems to be."""
     names = _names(program, conf)

@@ -15,11 +15,10 @@ from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.planned import UnknownGateway, settings_of
-from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
-from natxy.siitperf.sides import active
 from natxy.siitperf.trial.phases import PROCEDURE
 from natxy.untrusted.texts import plain
 
@@ -101,9 +100,7 @@ def _procedure(conf: Conf, arguments: Arguments, asked: str | None) -> str:
 
 
 def _procedure_of_call(conf: Conf, arguments: Arguments) -> str:
-    # A script that measures connection rates has no traffic, or one frame of it.
-    of_connections = arguments.phase1 and (arguments.frames == 1 or not active(conf))
-    if arguments.program is Program.THROUGHPUT and of_connections:
+    if counts_connections(arguments, conf):
         return "connection-rate"
     if arguments.program is Program.PDV and arguments.frame_timeout_ms:
         return "throughput"

@@ -26,7 +26,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Family, Order, Selection
-from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program
+from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.sides import (
     ORDERS,
@@ -94,6 +94,11 @@ def establish_request(
 ) -> EstablishRequest:
     """Requests phase 1. ArgumentError if natxy cannot send it."""
     connections = arguments.foreground_of_phase1
+    if connections < phase1.frames and counts_connections(arguments, conf):
+        raise ArgumentError(
+            f"m is {arguments.m}, less than n, {arguments.n}, and natxy's phase 1 has no background: where it is what "
+            f"is measured, as here, a script would never count all {phase1.frames} of its frames; give m = n"
+        )
     own = family(conf, direction.sender)
     if enumerates(conf):
         ports, ips = (ORDERS.get(conf.number(f"Enumerate-{what}")) for what in ("ports", "ips"))

@@ -185,6 +185,22 @@ def test_phase_2_draws_for_the_initiator_and_replies_for_the_responder() -> None
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("traffic", "directions"), [("1 1", {}), ("1000 10", {"Forward": "0", "Reverse": "0"})], ids=["a frame", "none"]
+)
+def test_phase_1_has_no_background_where_it_is_what_is_measured(traffic: str, directions: dict[str, str]) -> None:
+    """A script for the connection rate compares what was received with N, which includes background."""
+    changed = {"IPv6_R_Real": "2001:2:0:8000::2", **directions}
+    with pytest.raises(ArgumentError, match=r"m is 1, less than n, 2, .* never count all 4000 .* give m = n"):
+        established("nat64", f"84 {traffic} 2000 2 1 4000 2000 1000 500 5000", **changed)
+    # None of so few frames is background.
+    whole = established("nat64", f"84 {traffic} 2000 5000 4999 4000 2000 1000 500 5000", **changed)
+    assert whole.stream.frames == 4000
+    # A search over connections reads the lines of its traffic.
+    with_traffic = established("nat64", "84 1000 10 2000 2 1 4000 2000 1000 500 5000", IPv6_R_Real="2001:2:0:8000::2")
+    assert with_traffic.stream.frames == 2000
+
+
 def test_phase_1_draws_if_nothing_enumerates() -> None:
     stream = established("nat64", f"84 1000 10 2000 2 2 {PHASE1}", Enumerate_ports="0", Fwd_var_dport="1").stream
     assert stream.selection == Selection.RANDOM
