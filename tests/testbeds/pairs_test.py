@@ -23,8 +23,20 @@ pytestmark = needs.LAB
 TESTER, DUT = (f"pairs-{os.getpid()}-{name}" for name in ("tester", "dut"))
 PAIRS = 3
 RATE_FPS, BURST, TRIAL_S = 4000, 200, 0.5
-# What the DUT's bucket lets pass in a trial, both directions together.
-LIMIT_FPS = (RATE_FPS + BURST / TRIAL_S) / 2
+# On a busy machine, a valid trial may pause so long, and its last frame be so late.
+LATE_S = 0.05
+SEARCH_ERROR = 0.01
+
+
+def limit_fps(refilled_s: float) -> float:
+    """Returns the rate of one direction at which the DUT's bucket, full at first, lets a whole trial pass."""
+    return (BURST + RATE_FPS * refilled_s) / TRIAL_S / 2
+
+
+# The bucket is refilled by wall time: a full one gains nothing while the tester pauses, and goes on gaining until the
+# last frame.
+LEAST_FPS = limit_fps(TRIAL_S - LATE_S) * (1 - SEARCH_ERROR)
+MOST_FPS = limit_fps(TRIAL_S + LATE_S)
 
 LIMIT = f"""
 table inet limited {{
@@ -37,7 +49,7 @@ table inet limited {{
 
 PLAN = f"""
 name: overload
-timing: {{preset: lab, trial: {TRIAL_S} s, settle: 200 ms, max_pause: 50 ms, overrun_floor: 50 ms}}
+timing: {{preset: lab, trial: {TRIAL_S} s, settle: 200 ms, max_pause: {LATE_S} s, overrun_floor: {LATE_S} s}}
 repeat: 1
 testbed:
   kind: hardware
@@ -52,7 +64,7 @@ defaults:
   procedure: throughput
   pairs: [1, 2, 3]
   max_invalid: 20
-  search: {{kind: binary, min_rate: 200, max_rate: 8k, error: 1%}}
+  search: {{kind: binary, min_rate: 200, max_rate: 8k, error: {SEARCH_ERROR:.0%}}}
 experiments:
   - {{name: forwarding, gateway: linux-forward}}
   - {{name: nat, gateway: nftables, connections: 300, phase1_rate: 1k}}
@@ -100,7 +112,7 @@ def test_any_number_of_pairs_has_the_whole_limit(tmp_path: Path) -> None:
     assert [experiment.planned.pairs for experiment in run.experiments] == [1, 2, 3] * 2
     for experiment in run.experiments:
         assert experiment.statistics is not None
-        assert experiment.statistics.median == pytest.approx(LIMIT_FPS, rel=0.03)
+        assert LEAST_FPS <= experiment.statistics.median <= MOST_FPS
         trials = [trial for _, _, trial in experiment.all_trials if trial.kind == TrialKind.TRAFFIC]
         assert {len(trial.result.streams) for trial in trials} == {2 * (experiment.planned.pairs or 0)}
         assert not any(trial.misrouted for trial in trials if trial.verdict == "pass")
