@@ -41,6 +41,10 @@ def _initiator_draws(source: Source) -> bool:
     return source.stateful and source.phase2 and source.conf.flag(source.first.key)
 
 
+def _delays(source: Source) -> bool:
+    return source.procedure in {"latency", "pdv"}
+
+
 def _networks(source: Source) -> bool:
     return any(source.conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
 
@@ -70,6 +74,13 @@ GAPS: Final = (
         _initiator_draws,
         "siitperf's initiator draws ports in phase 2 as its var keys say, also four-tuples that phase 1 did not use; "
         "the plan's initiator uses the established connections, in the order of `orders: {state_table}`.",
+        False,
+    ),
+    Gap(
+        "Forward",
+        _delays,
+        "siitperf gives a lost frame the longest delay that its trial allows, in TL, WCL and PDV; the plan's figures "
+        "leave lost frames out, and so do not rise with loss. natxy counts them.",
         False,
     ),
     Gap(

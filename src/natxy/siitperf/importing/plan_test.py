@@ -201,6 +201,12 @@ def test_networks(folder: Path) -> None:
     assert (str(hosts.first), str(hosts.last), hosts.low_bit) == ("198.18.0.2", "198.18.255.2", 8)
 
 
+@pytest.mark.parametrize(("procedure", "said"), [("latency", True), ("pdv", True), ("throughput", False)])
+def test_a_plan_of_delays_says_that_lost_frames_have_none(procedure: str, said: bool) -> None:
+    head = " ".join(text_of("siit", procedure).split("\n#   "))
+    assert ("the plan's figures leave lost frames out" in head) is said
+
+
 def test_background(folder: Path) -> None:
     text = text_of("nat44", arguments=f"84 50000 60 2000 10 7 {PHASE1.replace('100000 100000', '100000 50000')}",
                    IPv6_L_Real="2001:2::2", IPv6_R_Real="2001:2:0:8000::2")  # fmt: skip
