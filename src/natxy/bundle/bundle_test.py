@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from natxy import __version__
 from natxy.bundle import file, verification
 from natxy.bundle.contents import SUMS_FILE, database_of, files_of, sums
 from natxy.bundle.file import read, write_zip
@@ -99,7 +100,7 @@ def test_a_changed_file_is_named(name: str, files: dict[str, bytes], tmp_path: P
         verify(zipped(tmp_path, changed))
 
 
-@pytest.mark.parametrize("name", ["figures.csv", "trials.csv", "plan.yaml"])
+@pytest.mark.parametrize("name", ["figures.csv", "trials.csv", "plan.yaml", "report.html", "README.md"])
 def test_a_forged_table_contradicts_the_database(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
     forged = with_new_sums(files | {name: files[name].replace(b"1", b"2", 1)})
     with pytest.raises(PlanError, match=f"contradicts itself: {name} has not what follows from {RESULTS_FILE}"):
@@ -109,9 +110,9 @@ def test_a_forged_table_contradicts_the_database(name: str, files: dict[str, byt
 def test_tables_of_another_version_are_not_computed_again(
     files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "__version__", "9.9.9")
+    monkeypatch.setattr(verification, "computing_versions", lambda: {"natxy": "9.9.9"})
     found = verify(zipped(tmp_path, files))
-    assert (found.computed_again, found.bundled_by) == (False, "0.1.0")
+    assert (found.computed_again, found.computed_with["natxy"]) == (False, __version__)
 
 
 def without(name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
@@ -122,7 +123,7 @@ def without(name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
     ("change", "said"),
     [
         (without("plan.yaml"), "is no bundle: it lacks plan.yaml; `natxy bundle RUN` writes one"),
-        (lambda files: files | {"../../etc/passwd": b""}, "it holds '../../etc/passwd', which no bundle has"),
+        (lambda files: files | {"../../etc/passwd": b""}, "not in one folder, but in ['run', 'run/../../etc']"),
         (lambda files: files | {"notes.txt": b""}, "it holds 'notes.txt', which no bundle has"),
         (lambda files: with_new_sums(files | {"conditions.json": b"[]"}), "conditions.json does not say"),
         (lambda files: with_new_sums(files | {RESULTS_FILE: b"nothing"}), f"{RESULTS_FILE} is no natxy run"),
@@ -136,6 +137,32 @@ def test_what_is_no_bundle_is_refused(
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize("folder", ["..", ".", "", "/", "a/b", "a b"])
+def test_files_that_would_be_unpacked_elsewhere_are_refused(
+    folder: str, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.zip"
+    with path.open("wb") as out:
+        write_zip(out, folder, files, MOMENT)
+    with pytest.raises(PlanError, match="its files are not in one folder"):
+        verify(path)
+
+
+def test_another_compression_is_refused(files: dict[str, bytes], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        for name, content in files.items():
+            archive.writestr(f"run/{name}", content)
+    with pytest.raises(PlanError, match="is not compressed as natxy does"):
+        verify(tmp_path / "run.zip")
+
+
+def test_a_link_in_an_unpacked_bundle_is_not_followed(files: dict[str, bytes], tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / FOREIGN_FILE).symlink_to("/dev/zero")
+    assert verify(tmp_path).file_count == len(files)
+
+
 def test_a_file_that_unpacks_to_too_much_is_refused(
     files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +171,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused(
         read(zipped(tmp_path, files))
 
 
-@given(place=st.integers(0, 5_000_000), value=st.binary(min_size=1, max_size=4))
+@given(place=st.integers(0, 5_000_000) | st.integers(-1000, -1), value=st.binary(min_size=1, max_size=4))
 def test_damage_is_refused_or_harmless(
     place: int, value: bytes, files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

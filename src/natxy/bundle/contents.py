@@ -11,6 +11,7 @@ import io
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,9 @@ PAGE_FILE: Final = "report.html"
 README_FILE: Final = "README.md"
 SUMS_FILE: Final = "SHA256SUMS"
 
-BUNDLED_BY: Final = "bundled_by_natxy_version"
-"""The version that computed the files; another one may compute others."""
+COMPUTED_WITH: Final = "computed_with"
+"""The field of the conditions with the versions that computed the files; others may compute other last digits."""
+_COMPUTING: Final = ("jinja2", "scipy", "vl-convert-python")
 
 _README: Final = """\
 # {name}
@@ -53,8 +55,7 @@ A measurement by natxy {version} ({state}), begun {started}, with seed {seed}.
 | {results} | all that was recorded, an SQLite database that natxy report and natxy compare read |
 | {sums} | the hashes of these files: sha256sum -c {sums} |
 
-natxy verify with this bundle checks the hashes, and computes {figures}, {trials}, {plan} and {conditions}
-again from the database.
+natxy verify with this bundle checks the hashes, and computes all but foreign.pcap again from the database.
 """
 
 
@@ -67,12 +68,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="natxy-bundle-") as own:
         copy = Path(own) / RESULTS_FILE
         copy.write_bytes(database)
-        reader = RunReader(copy)
-        found = computed_from(reader.run) | {RESULTS_FILE: database, PAGE_FILE: render(reader).encode()}
+        found = computed_from(RunReader(copy)) | {RESULTS_FILE: database}
     foreign = folder / FOREIGN_FILE
     if foreign.is_file() and not foreign.is_symlink():
         found[FOREIGN_FILE] = foreign.read_bytes()
-    return found | {README_FILE: _readme(reader.run)}
+    return found
 
 
 def database_of(folder: Path) -> bytes:
@@ -84,8 +84,9 @@ def database_of(folder: Path) -> bytes:
         return bytes(db.serialize())
 
 
-def computed_from(run: RunRecord) -> dict[str, bytes]:
+def computed_from(reader: RunReader) -> dict[str, bytes]:
     """Returns the files that follow from the database alone."""
+    run = reader.run
     trials = io.BytesIO()
     write([(run.name, run)], ExportFormat.CSV, trials, io.BytesIO())
     return {
@@ -93,7 +94,14 @@ def computed_from(run: RunRecord) -> dict[str, bytes]:
         FIGURES_FILE: to_csv(figure_rows(run)).encode(),
         TRIALS_FILE: trials.getvalue(),
         CONDITIONS_FILE: _conditions(run).encode(),
+        PAGE_FILE: render(reader).encode(),
+        README_FILE: _readme(run),
     }
+
+
+def computing_versions() -> dict[str, str]:
+    """Returns the versions of natxy and of the packages that its figures and pictures depend on."""
+    return {"natxy": __version__} | {name: version(name) for name in _COMPUTING}
 
 
 def sums(files: Mapping[str, bytes]) -> str:
@@ -104,7 +112,7 @@ def sums(files: Mapping[str, bytes]) -> str:
 def _conditions(run: RunRecord) -> str:
     conditions = {
         "natxy_version": run.natxy_version,
-        BUNDLED_BY: __version__,
+        COMPUTED_WITH: computing_versions(),
         "seed": run.seed,
         "engine": run.engine,
         "testbed": run.testbed,

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -31,6 +33,13 @@ _KNOWN: Final = NEEDED | {FOREIGN_FILE}
 _MOST_BYTES: Final = 4 << 30
 """So much is read into memory at most: a small zip file may hold as much as it likes."""
 _MODE: Final = 0o644
+# What zipfile raises about a file that is none, is damaged, or was made to mislead it.
+_DAMAGES: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, NotImplementedError, EOFError, RuntimeError,
+)  # fmt: skip
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# As `file_name` makes it, but no other folder than one below that where it is unpacked.
+_FOLDER: Final = re.compile(r"(?!\.+$)[\w.-]+", re.ASCII)
 # Zip files know no other years.
 _FIRST_YEAR, _LAST_YEAR = 1980, 2107
 
@@ -53,26 +62,41 @@ def read(path: Path) -> dict[str, bytes]:
     """
     try:
         found = _from_folder(path) if path.is_dir() else _from_zip(path)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        ValueError,
+        NotImplementedError,
+        EOFError,
+        RuntimeError,
+    ) as error:
         raise PlanError(f"{path} is no bundle, or is damaged: {error}") from error
     except OSError as error:
-        raise PlanError(f"{path} cannot be read: {error.strerror}") from error
+        raise PlanError(f"{path} cannot be read: {error.strerror or error}") from error
     if missing := sorted(NEEDED - found.keys()):
         raise PlanError(f"{path} is no bundle: it lacks {', '.join(missing)}; `natxy bundle RUN` writes one")
     return found
 
 
 def _from_folder(folder: Path) -> dict[str, bytes]:
-    entries = [(each.name, each.stat().st_size) for each in folder.iterdir()]
+    # What a link leads to may have no end.
+    entries = [(each.name, each.lstat().st_size) for each in folder.iterdir() if stat.S_ISREG(each.lstat().st_mode)]
     _check(folder, entries)
     return {name: (folder / name).read_bytes() for name, _ in entries}
 
 
 def _from_zip(path: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(path) as archive:
-        entries = [(re.sub(r"^[^/]*/", "", each.filename), each.file_size) for each in archive.infolist()]
-        _check(path, entries)
-        return {name: archive.read(each) for (name, _), each in zip(entries, archive.infolist(), strict=True)}
+        held = archive.infolist()
+        if other := [each.filename for each in held if each.compress_type not in _METHODS]:
+            raise PlanError(f"{path} is no bundle: {other[0]!r} is not compressed as natxy does")
+        folders = sorted({each.filename.rpartition("/")[0] for each in held})
+        if len(folders) != 1 or not _FOLDER.fullmatch(folders[0]):
+            raise PlanError(f"{path} is no bundle: its files are not in one folder, but in {folders}")
+        names = [each.filename.rpartition("/")[2] for each in held]
+        _check(path, [(name, each.file_size) for name, each in zip(names, held, strict=True)])
+        return {name: archive.read(each) for name, each in zip(names, held, strict=True)}
 
 
 def _check(path: Path, entries: list[tuple[str, int]]) -> None:

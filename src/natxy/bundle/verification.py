@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifies a bundle: is it whole, and do its tables follow from what was recorded?"""
+"""Verifies a bundle: is it whole, and do its tables and its report follow from what was recorded?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from natxy import __version__
-from natxy.bundle.contents import BUNDLED_BY, CONDITIONS_FILE, SUMS_FILE, computed_from, sums
+from natxy.bundle.contents import COMPUTED_WITH, CONDITIONS_FILE, SUMS_FILE, computed_from, computing_versions, sums
 from natxy.bundle.file import read
 from natxy.errors import PlanError
 from natxy.results.reader import RunReader
@@ -22,12 +21,12 @@ from natxy.results.store import RESULTS_FILE
 class Verified:
     """Holds the run of a bundle that is whole.
 
-    `bundled_by` is the version that computed its tables. They were computed again, with the same values, if
-    `computed_again`, which only the same version can.
+    `computed_with` has the versions that computed its tables and its report. They were computed again, with the same
+    result, if `computed_again`, which only the same versions can.
     """
 
     run: RunRecord
-    bundled_by: str
+    computed_with: Mapping[str, str]
     file_count: int
     computed_again: bool
 
@@ -40,19 +39,19 @@ def verify(path: Path) -> Verified:
         database = Path(own) / RESULTS_FILE
         database.write_bytes(files[RESULTS_FILE])
         try:
-            run = RunReader(database).run
+            reader = RunReader(database)
         except PlanError as error:
             raise PlanError(f"{path}: {str(error).replace(str(database), RESULTS_FILE)}") from error
-    bundled_by = _bundled_by(path, files)
-    computed_again = bundled_by == __version__
-    if computed_again:
-        expected = computed_from(run)
-        if different := [name for name in sorted(expected) if expected[name] != files[name]]:
-            raise PlanError(
-                f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
-                f"{RESULTS_FILE}; one of them was changed after the bundle was made"
-            )
-    return Verified(run, bundled_by, len(files), computed_again)
+        computed_with = _computed_with(path, files)
+        computed_again = computed_with == computing_versions()
+        if computed_again:
+            expected = computed_from(reader)
+            if different := [name for name in sorted(expected) if expected[name] != files[name]]:
+                raise PlanError(
+                    f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
+                    f"{RESULTS_FILE}; one of them was changed after the bundle was made"
+                )
+    return Verified(reader.run, computed_with, len(files), computed_again)
 
 
 def _check_sums(path: Path, files: Mapping[str, bytes]) -> None:
@@ -70,8 +69,9 @@ def _has(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-def _bundled_by(path: Path, files: Mapping[str, bytes]) -> str:
+def _computed_with(path: Path, files: Mapping[str, bytes]) -> dict[str, str]:
     try:
-        return str(json.loads(files[CONDITIONS_FILE])[BUNDLED_BY])
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise PlanError(f"{path}: {CONDITIONS_FILE} does not say `{BUNDLED_BY}`") from error
+        stated = json.loads(files[CONDITIONS_FILE])[COMPUTED_WITH]
+        return {str(name): str(version) for name, version in stated.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise PlanError(f"{path}: {CONDITIONS_FILE} does not say `{COMPUTED_WITH}`") from error

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from natxy import __version__
+from natxy.bundle.contents import computing_versions
 from natxy.bundle.verification import Verified
 from natxy.bundle.verification import verify as verify_bundle
 from natxy.cli.console import echo
@@ -22,7 +23,7 @@ def verify(
         Path, typer.Argument(metavar="BUNDLE", help="A zip file of `natxy bundle`, or its folder.", show_default=False)
     ],
 ) -> None:
-    """Check that a bundle is whole, and that its tables follow from what was recorded.
+    """Check that a bundle is whole, and that its tables and its report follow from what was recorded.
 
     It cannot tell who measured, or whether somebody made up the recorded trials.
 
@@ -38,11 +39,15 @@ def _lines(found: Verified) -> list[str]:
     again = (
         "computed again from its database: the same"
         if found.computed_again
-        else f"not computed again: natxy {plain(found.bundled_by)} computed them, and this is natxy {__version__}"
+        else f"not computed again: made with {_listed(found.computed_with)}; here is {_listed(computing_versions())}"
     )
     return [
         f"{plain(run.name)}: {run_state(run)}, begun {plain(run.started_at)}, natxy {plain(run.natxy_version)}, "
         f"seed {run.seed}",
         f"{found.file_count} files: as they were made",
-        f"Tables, plan and conditions: {again}",
+        f"Report, tables, plan and conditions: {again}",
     ]
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{plain(name)} {plain(version)}" for name, version in versions.items())
