@@ -7,6 +7,7 @@ import base64
 import itertools
 import json
 import os
+import select
 import subprocess
 import time
 from collections.abc import Iterator
@@ -70,6 +71,7 @@ class Tab:
 
     def _next(self) -> Any:
         while b"\0" not in self._buffer:
+            assert select.select([self._back], [], [], HANG_S)[0], "Chromium does not answer"
             more = os.read(self._back, 65536)
             assert more, "Chromium has ended"
             self._buffer += more
@@ -96,8 +98,8 @@ def browser(profile: Path) -> Iterator[Tab]:
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", f"--user-data-dir={profile}",
     ]  # fmt: skip
-    # Chromium reads from 3 and writes to 4.
-    shell = f'exec 3<&{read_by_it} 4>&{written_by_it}; exec "$@"'
+    # Chromium reads from 3 and writes to 4, which may be one of the two here.
+    shell = f'exec {{r}}<&{read_by_it} {{w}}>&{written_by_it}; exec 3<&$r 4>&$w; exec "$@"'
     process = subprocess.Popen(
         ["bash", "-c", shell, "bash", *command],
         pass_fds=(read_by_it, written_by_it), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
