@@ -57,7 +57,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
         missing = LEFT if not devices[0] else RIGHT
         raise PlanError(f"{missing} is missing; give both {LEFT} and {RIGHT}, or none of them for the first two NICs")
     mtu = max(_USUAL_MTU, longest_frame - _ETHERNET_BYTES)
-    io = environment.get(IO, "af_xdp")
+    io = environment.get(IO) or "af_xdp"
     if io not in {"af_xdp", "af_packet"}:
         raise PlanError(f"{IO} is {io!r}, expected af_xdp or af_packet")
     sides = zip(Side, devices, ("L", "R"), strict=True)
@@ -121,13 +121,13 @@ def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[CoreAssignment, 
     """Returns the cores that the environment names, or siitperf's if this machine has them. If not, a remark says
     so."""
     here = sorted(os.sched_getaffinity(0))
-    given = environment.get(CORES)
-    if given is not None:
-        workers = [int(core) for core in given.split(",") if core.strip().isdecimal()]
-        if not workers or not {*workers} <= {*here}:
-            listed = ",".join(map(str, here))
+    if given := environment.get(CORES):
+        named = {str(core): core for core in here}
+        words = [word.strip() for word in given.split(",")]
+        if not {*words} <= {*named}:
+            listed = ",".join(named)
             raise PlanError(f"{CORES} is {given!r}, expected cores of this process ({listed}), such as 1,2")
-        return assign_cores(here, workers, ()), []
+        return assign_cores(here, [named[word] for word in words], ()), []
     tasks = cores_of(conf)
     lacking = ", ".join(map(str, sorted({*distinct(tasks or ())} - {*here})))
     if tasks and not lacking:
