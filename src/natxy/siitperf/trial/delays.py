@@ -61,7 +61,11 @@ def variation(streams: Iterable[StreamResult], lost_ms: float) -> Variation:
 
 
 def in_time(streams: Iterable[StreamResult], timeout_ms: int) -> int:
-    """Returns how many frames had a delay of at most `timeout_ms`, to the accuracy of the histogram, 0.1 %."""
+    """Returns how many frames had a delay of at most `timeout_ms`, and never more than these.
+
+    A class of the histogram counts if all of it is within the time-out: frames whose delay is less than 0.1 % below it
+    may count as late.
+    """
     limit = timeout_ms * _NS
     return sum(
         frames
