@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from unittest.mock import MagicMock
 
 import pytest
@@ -53,6 +54,36 @@ def test_frames_of_which_none_arrives_are_told_with_the_mac_address_that_they_we
         "natxy: none of the 1000 frames of Forward arrived; they were sent to 02:00:00:00:00:11 (MAC-L-DUT): compare"
     )
     assert printed.err.count("\n") == 1
+
+
+def test_the_lines_of_a_test_with_both_phases(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("natxy.siitperf.trial.trial.time.sleep", lambda _: None)
+    conf = parse_conf(conf_text("nat44", Reverse="0"))
+    traffic, phase1 = ["84", "1000", "1", "500", "2", "2"], ["100", "100", "1000", "500", "1100"]
+    arguments = parse_arguments(Program.PDV, [*traffic, *phase1, "0"], conf)
+    simulated = SimulatedEngine(SimulatedDut(SimulatedConfig(driver="simulated")))
+    assert len([*run(Test.of(conf, arguments, {}), simulated)]) == 2  # type: ignore[arg-type]
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert [re.sub(r"[\d.]+ seconds|: \d+\.\d+", "", line) for line in printed.out.splitlines()] == [
+        "Info: Preliminary frame sending started.",
+        "Info: Preliminary sender's sending took .",
+        "Preliminary frames sent: 100",
+        "Preliminary frames received: 100",
+        "Info: Preliminary phase finished.",
+        "Info: Testing started.",
+        "Info: Forward sender's sending took .",
+        "Forward frames sent: 1000",
+        "Forward frames received: 1000",
+        "Info: Test finished.",
+        "Info: Forward D99_9th_perc",
+        "Info: Forward Dmin",
+        "Info: Forward Dmax",
+        "Forward PDV",
+        "Info: Test finished.",
+    ]
 
 
 @pytest.mark.parametrize("said_invalid", [False, True])
