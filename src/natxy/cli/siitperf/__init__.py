@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs for siitperf's users: plans of its configuration, and its programs."""
+"""Serves siitperf's users: these verbs write plans of its configuration, and install its programs."""

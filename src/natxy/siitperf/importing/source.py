@@ -36,7 +36,9 @@ _USUAL_CONNECTIONS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Source:
-    """A plan's left side has the initiator, which is siitperf's right side with `Stateful 2`.
+    """Holds what a plan is made from.
+
+    The plan's left side has the initiator, which is siitperf's right side with `Stateful 2`.
 
     With `hardware`, the testbed is siitperf's own instead of a lab. `usable_cores` are those of this machine, and
     `cards` its cards for siitperf's left and right side, as far as they are known. `differences` collects sentences on

@@ -57,9 +57,8 @@ def append(
     """Appends the phases of one call of a program, all or none. Raises PlanError if they cannot be written.
 
     `tester` describes the ports and the cores. `broken_off` is what ended the call in the middle of its test. The run
-    was under way since `began`, the load before the first phase, or since now. Waits
-    while another program appends, which takes a moment. Foreign frames of phases that could not be written may stay in
-    the capture.
+    was under way since `began`, the load before the first phase, or since now. This waits while another program
+    appends, which takes a moment. Foreign frames of phases that could not be written may stay in the capture.
     """
     with _mended(folder), sole_owner(folder, wait=True):
         begun = _has_run(folder)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that stand in for siitperf's own: one trial each, by natxy's engine."""
+"""Stands in for siitperf's own programs: each call is one trial by natxy's engine."""

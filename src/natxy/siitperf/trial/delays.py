@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""siitperf's figures from delays, in milliseconds: typical and worst-case latency, and packet delay variation."""
+"""Calculates siitperf's figures from delays, in milliseconds: typical and worst-case latency, and packet delay
+variation."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def latency(tagged_ns: Sequence[int | None], lost_ms: float) -> tuple[float, flo
 
 @dataclass(frozen=True)
 class Variation:
-    """The delay of rank ⌈0.999·count⌉ over all frames, lost ones included, and the least and the largest one."""
+    """Holds the delay of rank ⌈0.999·count⌉ over all frames, lost ones included, and the least and the largest one."""
 
     d999_ms: float
     min_ms: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that siitperf's scripts read, on standard output, and what natxy adds on standard error.
+"""Prints the lines that siitperf's scripts read on standard output, and what natxy adds on standard error.
 
 Scripts read both together and search for `Error:` and `invalid`: what natxy adds has neither, unless it is asked to
 make an invalid trial fail.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The neighbours of a trial: the gateway by its configured MAC addresses, and what the tester answers for.
+"""Names the neighbours of a trial: the gateway by its configured MAC addresses, and what the tester answers for.
 
 siitperf answers neither ARP nor neighbour solicitations, so that a gateway needs static neighbours. Here it does not.
 """
@@ -20,7 +20,7 @@ _LOW_32 = 0xFFFF_FFFF
 
 
 def neighbors_request(conf: Conf, arguments: Arguments) -> NeighborsResolve:
-    """Requests one neighbour for each family that a side sends. ConfError if a MAC address is missing."""
+    """Requests one neighbour for each family that a side sends. Raises ConfError if a MAC address is missing."""
     background = arguments.m < arguments.n
     neighbors = []
     for side in Letter:

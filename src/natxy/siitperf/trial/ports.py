@@ -49,7 +49,7 @@ class Tester:
 
 
 def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) -> Tester:
-    """Returns the ports and the engine's command. PlanError if there are none."""
+    """Returns the ports and the engine's command. Raises PlanError if there are none."""
     devices = [environment.get(name, "") for name in (LEFT, RIGHT)]
     if not any(devices):
         devices = _first_cards()

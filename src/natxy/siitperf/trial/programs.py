@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs siitperf-tp, siitperf-lat and siitperf-pdv.
+"""Runs siitperf-tp, siitperf-lat and siitperf-pdv in the current directory.
 
 The exit code is siitperf's: 255 before a test, 1 in the middle of it, and 0 whatever it measured.
 """

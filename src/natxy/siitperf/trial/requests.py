@@ -92,7 +92,7 @@ def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -
 def establish_request(
     conf: Conf, arguments: Arguments, phase1: Phase1, direction: Direction, seed: int, limits: Limits
 ) -> EstablishRequest:
-    """Requests phase 1. ArgumentError if natxy cannot send it."""
+    """Requests phase 1. Raises ArgumentError if natxy cannot send it."""
     connections = arguments.foreground_of_phase1
     if connections < phase1.frames and counts_connections(arguments, conf):
         raise ArgumentError(
