@@ -11,10 +11,14 @@ from natxy.dut.transport.base import Transport
 
 @dataclass(frozen=True)
 class Change:
-    """A command that mends a finding without harm to what else the machine does, and the one that takes it back."""
+    """A command that mends a finding without harm to what else the machine does, and the one that takes it back.
+
+    `first` runs once before all changes that have it; it changes nothing that would have to be undone.
+    """
 
     command: tuple[str, ...]
     undo: tuple[str, ...]
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,15 @@ class Finding:
 
 
 def install(package: str) -> Change:
-    """Returns how Debian's package is installed and removed."""
-    apt = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--yes", "--no-install-recommends")
-    return Change((*apt, "install", *package.split()), (*apt, "remove", *package.split()))
+    """Returns how Debian's package is installed, and removed after a question that names all that goes with it."""
+    # A daemon of the package would inherit the signals that natxy holds back meanwhile.
+    apt = ("env", "--default-signal", "DEBIAN_FRONTEND=noninteractive", "apt-get")
+    return Change(
+        command=(*apt, "install", "--yes", "--no-install-recommends", package),
+        undo=("apt-get", "remove", package),
+        # A fresh Debian has no lists of packages.
+        first=("apt-get", "update"),
+    )
 
 
 def write(path: Path | str, text: str, before: str) -> Change:

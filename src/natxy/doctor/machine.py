@@ -6,8 +6,10 @@ A probe changes nothing, except in a network namespace that ends with the probe.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+import shlex
 import shutil
 import socket
 from collections.abc import Callable, Sequence
@@ -37,6 +39,10 @@ THIS_MACHINE: Final = "this machine"
 _AF_XDP: Final = 44
 # Older kernels count BPF maps against RLIMIT_MEMLOCK, and AF_XDP fails at the usual limit.
 _OLDEST_KERNEL: Final = (5, 11)
+# Huge pages for an engine, and how many times that has to be available for natxy to reserve them itself.
+_HUGE_KIB: Final = 512 * 1024
+_SPARE: Final = 4
+_USUAL_HUGE_PAGE_KIB: Final = 2048
 
 
 def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
@@ -71,11 +77,19 @@ def _kernel() -> list[Finding]:
 
 def _hugepages() -> list[Finding]:
     meminfo = dict(line.split(":", 1) for line in (read_text("/proc/meminfo") or "").splitlines())
-    total, free, size = (meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
-    if total == "0":
-        change = Change(("sysctl", "vm.nr_hugepages=256"), ("sysctl", "vm.nr_hugepages=0"))
-        return [Finding("hugepages", None, "none; optional", "sysctl vm.nr_hugepages=256", (change,))]
-    return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
+    total, free, size, available = (
+        meminfo.get(key, "0").strip() for key in ("HugePages_Total", "HugePages_Free", "Hugepagesize", "MemAvailable")
+    )
+    if total != "0":
+        return [Finding("hugepages", True, f"{free} of {total} free, {size} each")]
+    size_kib, available_kib = (int(text.removesuffix(" kB")) for text in (size, available))
+    if not size_kib:
+        return [Finding("hugepages", None, "the kernel has none; optional", "use a kernel with CONFIG_HUGETLBFS")]
+    command = ("sysctl", f"vm.nr_hugepages={math.ceil(_HUGE_KIB / size_kib)}")
+    # Larger pages are seldom to be had once the machine has run for a while, and scarce memory is the owner's to share.
+    safe = size_kib == _USUAL_HUGE_PAGE_KIB and available_kib >= _SPARE * _HUGE_KIB
+    changes = (Change(command, ("sysctl", "vm.nr_hugepages=0")),) if safe else ()
+    return [Finding("hugepages", None, "none; optional", shlex.join(command), changes)]
 
 
 def _engine() -> list[Finding]:
@@ -89,12 +103,11 @@ def _engine() -> list[Finding]:
 
 def _dpdk_drivers() -> list[Finding]:
     folders = [*Path("/usr/lib").glob("*/dpdk/pmds-*"), *Path("/usr/local/lib").glob("*/dpdk/pmds-*")]
-    packages = "librte-net-af-xdp23 librte-net-af-packet23"
     findings = []
-    for driver in ("af_xdp", "af_packet"):
+    for driver, package in {"af_xdp": "librte-net-af-xdp23", "af_packet": "librte-net-af-packet23"}.items():
         found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
         name = f"DPDK driver net_{driver}"
-        findings.append(Finding(name, True, "installed") if found else _not_installed(name, packages))
+        findings.append(Finding(name, True, "installed") if found else _not_installed(name, package))
     return findings
 
 

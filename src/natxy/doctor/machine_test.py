@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from natxy.doctor import machine
 from natxy.doctor.machine import THIS_MACHINE, probe_machines
 
 
@@ -12,3 +17,30 @@ def test_every_finding_says_something_and_every_fault_has_a_remedy() -> None:
     for finding in findings:
         assert finding.value
         assert (finding.remedy is None) == (finding.ok is True), finding
+
+
+@pytest.mark.parametrize(
+    ("size_kib", "available_mib", "remedy", "changes"),
+    [
+        (2048, 2048, "sysctl vm.nr_hugepages=256", 1),
+        (2048, 2047, "sysctl vm.nr_hugepages=256", 0),
+        (1 << 20, 65_536, "sysctl vm.nr_hugepages=1", 0),
+        (64, 65_536, "sysctl vm.nr_hugepages=8192", 0),
+        (0, 65_536, "use a kernel with CONFIG_HUGETLBFS", 0),
+    ],
+)
+def test_huge_pages_are_reserved_where_memory_is_plentiful(
+    monkeypatch: pytest.MonkeyPatch, size_kib: int, available_mib: int, remedy: str, changes: int
+) -> None:
+    meminfo = f"MemAvailable: {1024 * available_mib} kB\n"
+    if size_kib:
+        meminfo += f"HugePages_Total: 0\nHugepagesize: {size_kib} kB\n"
+    monkeypatch.setattr(machine, "read_text", lambda _: meminfo)
+    (found,) = machine._hugepages()
+    assert (found.ok, found.remedy, len(found.changes)) == (None, remedy, changes)
+
+
+def test_each_missing_driver_has_a_package_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(machine, "Path", lambda _: tmp_path)
+    packages = [change.undo[-1] for found in machine._dpdk_drivers() for change in found.changes]
+    assert packages == ["librte-net-af-xdp23", "librte-net-af-packet23"]

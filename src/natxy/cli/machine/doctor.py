@@ -59,7 +59,7 @@ def doctor(
         found = probe_machines(resolved)
         console = Console()
         if fix:
-            for line in mend(found[THIS_MACHINE]):
+            for line in mend(found.get(THIS_MACHINE, ())):
                 console.print(Text(line))
             console.print()
             found = probe_machines(resolved)

@@ -63,9 +63,9 @@ class NetnsTransport(LocalTransport):
 
 
 def run_program(
-    argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    argv: Sequence[str], *, input: str | None = None, timeout_s: float | None = 30, check: bool = True
 ) -> CompletedCommand:
-    """Runs a program on this machine under the contract of `Transport.run`."""
+    """Runs a program on this machine under the contract of `Transport.run`; without a timeout if that is None."""
     try:
         process = subprocess.Popen(
             argv,
