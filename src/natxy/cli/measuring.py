@@ -38,6 +38,7 @@ from natxy.testbeds.namespaces import check_root, other_labs
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
 from natxy.testbeds.vm.image import find_image
 from natxy.watch.live import LiveWatch
+from natxy.watch.metrics import Metrics, serving
 from natxy.watch.plain import PlainWatch
 
 _WHY: Final = {
@@ -121,6 +122,17 @@ EventsOption = Annotated[
 ]
 
 
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Offer the run to Prometheus while it measures, on the loopback interface unless HOST is given; 0 is any "
+        "free port.",
+        show_default=False,
+    ),
+]
+
+
 def console_beside(events: str | None) -> LastingConsole:
     """Returns the console for all that is not an event."""
     return LastingConsole(stderr=events == STDOUT)
@@ -131,17 +143,25 @@ def new_folder(name: str) -> Path:
     return RUNS / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def watched(console: LastingConsole, measure: Callable[[RunListener], int], events: str | None = None) -> int:
+def watched(
+    console: LastingConsole,
+    measure: Callable[[RunListener], int],
+    events: str | None = None,
+    metrics: str | None = None,
+) -> int:
     """Shows the progress of `measure` on the console, and returns its exit code.
 
-    Its events are also written to `events`, a file or `-`.
+    Its events are also written to `events`, a file or `-`, and offered as `metrics` at an address.
     """
     with contextlib.ExitStack() as stack:
+        listeners: list[RunListener] = []
+        if metrics is not None:
+            listeners.append(counted := Metrics())
+            console.say(f"Metrics: {stack.enter_context(serving(counted, metrics))}")
         view = stack.enter_context(LiveWatch(console)) if console.is_terminal else PlainWatch(console)
-        if events is None:
-            return measure(view)
-        writer = stack.enter_context(events_to(events, lambda text: view.receive(Warned(text=text))))
-        return measure(Listeners(writer, view))
+        if events is not None:
+            listeners.append(stack.enter_context(events_to(events, lambda text: view.receive(Warned(text=text)))))
+        return measure(Listeners(*listeners, view))
 
 
 @contextlib.contextmanager

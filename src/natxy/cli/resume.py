@@ -12,7 +12,7 @@ from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import EventsOption, console_beside, end, prepare, resumable, watched
+from natxy.cli.measuring import EventsOption, MetricsOption, console_beside, end, prepare, resumable, watched
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
 from natxy.run.folder import PLAN_FILE
@@ -25,6 +25,7 @@ def resume(
         Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
     ],
     events: EventsOption = None,
+    metrics: MetricsOption = None,
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,
@@ -43,5 +44,5 @@ def resume(
         plan = load_plan(folder / PLAN_FILE)
         prepare(plan, console)
         with resumable(folder, console):
-            code = watched(console, lambda listener: resume_plan(plan, folder, listener), events)
+            code = watched(console, lambda listener: resume_plan(plan, folder, listener), events, metrics)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

@@ -12,7 +12,16 @@ from natxy.cli.completion import experiments, plans
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import EventsOption, console_beside, end, new_folder, prepare, resumable, watched
+from natxy.cli.measuring import (
+    EventsOption,
+    MetricsOption,
+    console_beside,
+    end,
+    new_folder,
+    prepare,
+    resumable,
+    watched,
+)
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.run import run_plan
 from natxy.system.interrupts import one_interrupt
@@ -40,6 +49,7 @@ def run(
         typer.Option(min=1, max=10_000, metavar="N", help="Repetitions of every experiment.", show_default=False),
     ] = None,
     events: EventsOption = None,
+    metrics: MetricsOption = None,
     junit: JUnitOption = None,
     markdown: MarkdownOption = None,
     json: JsonOption = None,
@@ -65,5 +75,5 @@ def run(
         prepare(resolved, console)
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
-            code = watched(console, lambda listener: run_plan(resolved, folder, listener), events)
+            code = watched(console, lambda listener: run_plan(resolved, folder, listener), events, metrics)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.errors import PlanError
+from natxy.events.base import Event
+from natxy.events.listener import Listeners, RunListener
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.run.run import run_plan
+from natxy.watch.metrics import Metrics, serving
+
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed (make setup-dev)")
+
+PLAN: Any = {
+    "name": "nightly",
+    "testbed": {"kind": "simulated"},
+    "experiments": [
+        {
+            "name": "x", "procedure": "throughput", "gateway": "simulated", "repeat": 2,
+            "search": {"min_rate": "10k", "max_rate": "1M"},
+        },
+    ],
+}  # fmt: skip
+
+
+class Scraper(RunListener):
+    """Asks for the metrics when the second repetition begins."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.found = ""
+
+    def receive(self, event: Event) -> None:
+        if event.event == "repetition_started" and getattr(event, "repetition", 0) == 2:
+            self.found = fetched(self._address)
+
+
+def fetched(address: str) -> str:
+    with urllib.request.urlopen(address) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def samples(text: str) -> dict[tuple[str, ...], float]:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path: Path) -> None:
+    name = PLAN["experiments"][0]["name"]
+    metrics = Metrics()
+    with serving(metrics, "0") as address:
+        scraper = Scraper(address)
+        code = run_plan(resolve(Plan.model_validate(PLAN)), tmp_path / "run", Listeners(metrics, scraper))
+        during, after = samples(scraper.found), samples(fetched(address))
+    assert (during["natxy_running",], during["natxy_exit_code",]) == (1, -1)
+    assert during["natxy_repetitions_done", name] == 1
+    assert during["natxy_repetitions_planned", name] == 2
+    assert (after["natxy_running",], after["natxy_exit_code",]) == (0, code)
+    assert after["natxy_run_info", "0.1.0", "nightly", "simulated"] == 1
+    (experiment,) = RunReader(tmp_path / "run").run.experiments
+    trials = [placed.trial for placed in experiment.all_trials]
+    counts = Counter(trial.verdict.value for trial in trials)
+    assert {key[2]: value for key, value in after.items() if key[0] == "natxy_trials_total"} == counts
+    assert experiment.statistics is not None
+    assert after["natxy_result", name, "rate", "fps"] == experiment.statistics.median
+    sent = sum(stream.sent for trial in trials for stream in trial.result.streams)
+    assert after["natxy_frames_sent_total", name] == sent
+
+
+@pytest.mark.parametrize("address", ["", "http", "70000", "localhost:", "-1"])
+def test_a_wrong_address_is_named(address: str) -> None:
+    with (
+        pytest.raises(PlanError, match=f"--metrics {address}: expected PORT or HOST:PORT"),
+        serving(Metrics(), address),
+    ):
+        pass
+
+
+def test_a_taken_port_is_named() -> None:
+    with serving(Metrics(), "0") as address:
+        port = address.split(":")[2].removesuffix("/metrics")
+        with pytest.raises(PlanError, match=f"--metrics {port}: .*choose another port"), serving(Metrics(), port):
+            pass
