@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -24,6 +25,8 @@ _LIBRARIES: Final = ("libdpdk", "nlohmann_json", "fmt")
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
     """Is found by Hatchling, through pyproject.toml."""
 
+    _folder: TemporaryDirectory[str] | None = None
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         isa = os.environ.get("NATXY_WHEEL_ENGINE", "native")
         if version == "editable" or isa == "none":
@@ -33,14 +36,19 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
                 f"the engine needs {', '.join(missing)}, which are not here: `apt install {_PACKAGES}`, or set "
                 "NATXY_WHEEL_ENGINE=none to install natxy without its engine"
             )
-        build = Path(self.root, "build", f"wheel-{isa}")
-        if not (build / "build.ninja").exists():
-            self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}")
+        # A build of an earlier wheel records the Meson of pip's isolated environment, which is gone.
+        self._folder = TemporaryDirectory(prefix="natxy-wheel-")
+        build = Path(self._folder.name)
+        self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}")
         self._run("ninja", "-C", str(build), *_PROGRAMS)
         build_data["shared_scripts"] = {str(build / program): program for program in _PROGRAMS}
         # It runs with any Python 3, but only on this kind of machine.
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self._folder:
+            self._folder.cleanup()
 
     def _run(self, *command: str) -> None:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

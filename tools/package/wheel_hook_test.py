@@ -10,9 +10,13 @@ from hatchling.bridge.app import Application
 from tools.package.wheel_hook import EngineHook
 
 
+def _hook(root: Path) -> EngineHook:
+    return EngineHook(str(root), {}, None, None, str(root), "wheel", Application())  # type: ignore[arg-type]
+
+
 def _build_data(root: Path, version: str) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    EngineHook(str(root), {}, None, None, str(root), "wheel", Application()).initialize(version, data)  # type: ignore[arg-type]
+    _hook(root).initialize(version, data)
     return data
 
 
@@ -34,3 +38,30 @@ def test_the_control_plane_alone_needs_nothing(tmp_path: Path, monkeypatch: pyte
     assert _build_data(tmp_path, "editable") == {}
     monkeypatch.setenv("NATXY_WHEEL_ENGINE", "none")
     assert _build_data(tmp_path, "standard") == {}
+
+
+def test_each_wheel_is_built_anew_in_a_folder_that_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NATXY_WHEEL_ENGINE", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    programs = {
+        "c++": ":",
+        "pkg-config": ":",
+        "meson": ': > "$2/build.ninja"',
+        "ninja": '[ -e "$2/build.ninja" ] && : > "$2/$3" && : > "$2/$4"',
+    }
+    for name, script in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    folders = []
+    for _ in range(2):
+        hook, data = _hook(tmp_path), dict[str, Any]()
+        hook.initialize("standard", data)
+        built = [Path(each) for each in data["shared_scripts"]]
+        assert [each.name for each in built] == ["natxy-engine", "natxy-reference"]
+        assert all(each.exists() for each in built)
+        hook.finalize("standard", data, "natxy.whl")
+        assert not any(each.exists() for each in built)
+        folders.append(built[0].parent)
+    assert len({*folders}) == len(folders)
+    assert not (tmp_path / "build").exists()
