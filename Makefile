@@ -33,9 +33,9 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
-	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test container jool vm demo test \
-	test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs \
-	docs-site clean
+	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb container jool vm demo \
+	test test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile \
+	docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -79,12 +79,15 @@ deb: packages-deb portable man ## make a Debian package, into build/deb: four mi
 	@tools/step.sh "making the Debian package" tools/package/deb.sh $(PYTHON)
 	@ls -l build/deb/*.deb
 
-deb-test: packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
+deb-test: made-deb packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
 	@tools/package/deb_test.sh build/deb/natxy_*.deb
 
-container: ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
+container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)
 	@tools/package/container.sh build/deb/natxy_*.deb
+
+made-deb:
+	@ls build/deb/natxy_*.deb > /dev/null 2>&1 || { echo "there is no package in build/deb: run \`make deb\` first" >&2; exit 1; }
 
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh

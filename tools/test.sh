@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, `tools/test.sh
-# cards` those of PCI network cards, and `tools/test.sh kills` those that end natxy at every change it makes. Ends with
-# their counts.
-# JUnit files stay in build/tests.
+# cards` those of PCI network cards, `tools/test.sh faults` those that break a DUT behind ssh, and `tools/test.sh kills`
+# those that end natxy at every change it makes. Ends with their counts. JUnit files stay in build/tests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the Debian package from what `make portable` and `make man` have built: `tools/package/deb.sh PYTHON`. It goes
-# to build/deb. The same commit makes the same package, because times in it are those of the commit.
+# to build/deb. The same commit in the same folder makes the same package, because times in it are those of the commit;
+# in another folder it makes another one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
