@@ -8,15 +8,13 @@ from typing import Annotated
 
 import typer
 
+from natxy.api import RunReader, load_plan, resume_plan
 from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import EventsOption, MetricsOption, console_beside, end, prepare, resumable, watched
-from natxy.plan.yaml.loading import load_plan
-from natxy.results.reader import RunReader
 from natxy.run.folder import PLAN_FILE
-from natxy.run.run import resume_plan
 from natxy.system.interrupts import one_interrupt
 
 

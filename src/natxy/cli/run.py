@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.api import load_plan, run_plan
 from natxy.cli.completion import experiments, plans
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
@@ -22,8 +23,6 @@ from natxy.cli.measuring import (
     resumable,
     watched,
 )
-from natxy.plan.yaml.loading import load_plan
-from natxy.run.run import run_plan
 from natxy.system.interrupts import one_interrupt
 
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the examples of docs/reference/python.md, one after another as on the page, on a plan in virtual time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy import api
+from tests.support.pages import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "reference" / "python.md"
+PLAN = """\
+name: p
+testbed: {kind: simulated}
+experiments:
+  - {name: forwarding, procedure: throughput, gateway: simulated, search: {min_rate: 10k, max_rate: 1M}}
+"""
+
+
+def test_the_examples_run_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    names: dict[str, Any] = {}
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, str(PAGE), "exec"), names)
+    said = capsys.readouterr().out.splitlines()
+    trials = [line for line in said if line.startswith("forwarding: traffic at ")]
+    assert len(trials) > 5
+    assert "exit code 0" in said
+    (experiment,) = api.RunReader(tmp_path / "runs" / "from-python").run.experiments
+    assert experiment.statistics is not None
+    assert f"forwarding rate {experiment.statistics.median} fps" in said
+    assert said[-1] == f"0 invalid trials of {len(trials)}"
+
+
+def test_the_page_describes_what_there_is() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    described = {name for name in api.__all__ if re.search(rf"\b{name}\b", text)}
+    assert described == {*api.__all__} - {"Event", "ResolvedPlan"}
