@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,7 @@ MEASURED: Final = Path("build/tests/faults.xml")
 
 
 def rows(junit: Path) -> Iterator[str]:
-    """Yields the table as Markdown: a line for each test. ValueError when one has failed or was skipped."""
+    """Yields the table as Markdown: a line for each test. ValueError when one did not pass, or did not note its end."""
     yield "| | exit code | seconds | from the fault to the end | left |"
     yield "|---|---:|---:|---:|---|"
     for case in ElementTree.parse(junit).iter("testcase"):
@@ -23,10 +24,24 @@ def rows(junit: Path) -> Iterator[str]:
         if [*case.iter("failure"), *case.iter("error"), *case.iter("skipped")]:
             raise ValueError(f"{name} did not pass: run `make faults` again")
         noted = {each.get("name"): each.get("value", "") for each in case.iter("property")}
+        if missing := {"exit code", "seconds", "left"} - noted.keys():
+            raise ValueError(f"{name} noted no {', '.join(sorted(missing))}: run `make faults` again")
         fault = name.removeprefix("test_").replace("_", " ").replace("[", ", ").removesuffix("]")
         cells = (fault, noted["exit code"], noted["seconds"], noted.get("seconds after the fault", ""), noted["left"])
         yield f"| {' | '.join(cells)} |"
 
 
-if __name__ == "__main__" and MEASURED.exists():
-    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "faults", rows(MEASURED)), encoding="utf-8")
+def main() -> None:
+    """Writes the table; leaves the page as it is, and says why, where a test has no result."""
+    if not MEASURED.exists():
+        return
+    try:
+        page = put(PAGE.read_text(encoding="utf-8"), "faults", rows(MEASURED))
+    except ValueError as error:
+        print(f"{PAGE} stays as it is: {error}", file=sys.stderr)
+        return
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
