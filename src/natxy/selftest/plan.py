@@ -52,11 +52,14 @@ _WAYS: Final = {Directions.FORWARD: "one way", Directions.BIDIRECTIONAL: "both w
 
 
 def loop_of(testbed: TestbedConfig) -> LoopConfig:
-    """Returns the same tester without its DUT; raises PlanError when the testbed has no ports on this machine."""
+    """Returns the same tester without its DUT; raises PlanError when the testbed has no ports on this machine.
+
+    Further pairs of ports are left out: a self-test measures one pair.
+    """
     ports = testbed.engine_ports
     if ports is None or ports.medium == "tap":
         raise PlanError(f"a testbed of kind {testbed.kind!r} has no ports to join; give a plan with a lab or hardware")
-    return LoopConfig(kind="loop", **vars(ports))
+    return LoopConfig(kind="loop", **{field: value for field, value in vars(ports).items() if field != "further"})
 
 
 def probe_plan(testbed: LoopConfig) -> ResolvedPlan:

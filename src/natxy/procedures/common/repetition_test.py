@@ -42,7 +42,7 @@ class Machine:
         )
         self.observer = SimpleNamespace(
             attempt_started=lambda _: self.done.append("attempt"),
-            progress=lambda _: None,
+            trial_started=lambda *_: lambda _: None,
             finished=self.finished.append,
         )
 
