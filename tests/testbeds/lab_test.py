@@ -36,13 +36,15 @@ from natxy.plan.gateways.linux import (
 )
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.results.analysis.receive_queues import receive_queues
+from natxy.results.reader import RunReader
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 from tests.support import needs
-from tests.support.command import HANG_S
+from tests.support.command import HANG_S, natxy
 from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 from tests.support.timing import wait_until
 
@@ -52,6 +54,19 @@ pytestmark = [pytest.mark.serial, needs.NAMESPACES]
 _AF_XDP: Final = 44
 _PIDFD_GETFD: Final = 438
 
+QUEUES: Final = """
+name: queues
+timing: {preset: lab, trial: 100ms, max_pause: 50ms, overrun_floor: 50ms}
+repeat: 1
+testbed: {kind: lab, io: af_packet, queues: 2}
+defaults:
+  gateway: linux-forward
+  procedure: throughput
+  max_invalid: 50
+  search: {min_rate: 4000, max_rate: 5000, error: 1000}
+experiments:
+  - {name: many}
+"""
 NATS = [
     NftablesConfig(),
     *(IptablesConfig(backend=backend, target=target) for backend in IptablesBackend for target in IptablesTarget),
@@ -114,6 +129,17 @@ class TestLab:
             assert any("veth" in sentence for sentence in lab.deviations())
             mask = lab.transport.run(["cat", "/sys/class/net/dut-left/queues/rx-1/rps_cpus"]).stdout
             assert int(mask.replace(",", ""), 16) == 1
+
+    @needs.ENGINE
+    def test_what_each_queue_received_is_stored(self, tmp_path: Path) -> None:
+        (tmp_path / "plan.yaml").write_text(QUEUES)
+        done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out")
+        assert done.returncode == 0, done.stdout + done.stderr
+        [experiment] = RunReader(tmp_path / "out").run.experiments
+        ports = [*receive_queues(experiment)]
+        assert len(ports) == 2
+        # The kernel's hash, as a card's, has all four parts of the four-tuple.
+        assert all(min(port.frames) > 0.3 * port.total for port in ports)
 
     @needs.ENGINE
     def test_af_xdp_has_a_send_buffer_for_a_full_ring_and_the_machine_keeps_its_own(self, tmp_path: Path) -> None:

@@ -25,13 +25,14 @@ from natxy.report.tables.dut.load import load_tables
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.published_figures import published_figures
+from natxy.report.tables.receive_queues import receive_queues_table
 from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import tables
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
 from natxy.report.words import contradictions, states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
-from natxy.report.words.tester import self_test_sentence, tester_limits
+from natxy.report.words.tester import self_test_sentence, tester_limits, uneven_queues
 from natxy.results.analysis.disturbances import disturbances
 from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.analysis.gateways import several_kernels
@@ -80,7 +81,7 @@ def render(reader: RunReader) -> str:
         wide_intervals_title=wide_intervals.TITLE,
         wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
-        remarks=[*states.remarks(run), *contradictions.sentences(run)],
+        remarks=[*states.remarks(run), *contradictions.sentences(run), *uneven_queues(run)],
         thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
@@ -100,6 +101,7 @@ def render(reader: RunReader) -> str:
         self_test_sentence=self_test_sentence(run),
         self_test=tables(run.self_test) if run.self_test else [],
         tester_limits=tester_limits(run),
+        receive_queues=receive_queues_table(run),
         machine=_facts({**run.machine, **run.load.facts()}),
         busy=busy(run),
         undecided_trials=undecided_trials(run),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from natxy.plan.model.units import Unit, format_rate
 from natxy.report.words.wording import percent
 from natxy.results.analysis.ceilings import DOUBTFUL_SHARE, ceiling_share
+from natxy.results.analysis.receive_queues import ReceiveQueues, receive_queues
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.selftest import SelfTest
 
@@ -52,6 +53,24 @@ def doubt(run: RunRecord, experiment: ExperimentRecord) -> str:
 def tester_limits(run: RunRecord) -> list[str]:
     """Returns a line for each result that may be the tester's limit."""
     return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
+
+
+def uneven_queues(run: RunRecord) -> list[str]:
+    """Returns a line for each port one of whose receive queues got most of the frames of many flows."""
+    return [
+        f"{experiment.name}: queue {queues.fullest} of the tester's {port_name(queues)} port received "
+        f"{percent(100 * max(queues.frames) / queues.total)} of the frames, although they had up to "
+        f"{queues.flows:,} four-tuples: the port's card does not spread what differs between them. Vary more of "
+        "the addresses and ports, or use one queue."
+        for experiment in run.experiments
+        for queues in receive_queues(experiment)
+        if queues.uneven
+    ]
+
+
+def port_name(queues: ReceiveQueues) -> str:
+    """Returns a port's side, for a further pair of interfaces with the pair's number."""
+    return f"{queues.side} {queues.pair + 1}" if queues.pair else queues.side.value
 
 
 def _made(self_test: SelfTest) -> str:
