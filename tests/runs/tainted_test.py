@@ -44,7 +44,7 @@ TAINT: Final = (
 )
 
 # They concern this machine, or help with words and first plans.
-WITHOUT_RUN: Final = {"watch", "selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain"}
+WITHOUT_RUN: Final = {"watch", "selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain", "locks"}
 # Values of options that are neither a choice nor a flag, by the option's name or by verb and name.
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from natxy.cleanup.namespaces import links_in, links_of_any, remove_namespace
 from natxy.cleanup.places import Places
 from natxy.dut.transport.undone import undo
 from natxy.errors import DutError, NatxyError
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.system.autogroup import find_autogroup
 from natxy.system.ledger import Entry, Kind, Ledger
@@ -62,6 +64,26 @@ def give_back(concerned: Callable[[Entry], bool] = lambda _: True, ledger: Ledge
                 yield Returned(entry, str(error))
             else:
                 yield Returned(entry)
+
+
+def problems_of_leftovers(plan: ResolvedPlan) -> Iterator[str]:
+    """Gives back what killed runs left on the machines of a plan; yields a sentence for what cannot be given back."""
+    for returned in give_back(partial(_is_of, plan)):
+        if returned.problem:
+            yield (
+                f"a killed run left {described(returned.entry)}, which could not be given back: {returned.problem}. "
+                "`natxy cleanup` tries again"
+            )
+
+
+def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
+    """Returns True for changes of this machine and of those that the plan measures by ssh."""
+    if entry.place.ssh is None:
+        return True
+    location = plan.testbed.dut_location
+    targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
+    targets += [location.ssh] if location and location.ssh else []
+    return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 
 
 class _Cleaner:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from ipaddress import ip_interface
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from natxy.cleanup.gateways import recorded_gateway
-from natxy.cleanup.leftovers import Returned, described, give_back
+from natxy.cleanup.leftovers import Returned, _is_of, described, give_back
 from natxy.cleanup.namespaces import links_of_any
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
@@ -19,6 +21,7 @@ from natxy.dut.transport.base import LONGEST_S, CompletedCommand
 from natxy.dut.transport.local import LocalTransport, NetnsTransport, run_program
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.testbeds.machines import DutLocation, SshTarget
 from natxy.system import ledger as module
 from natxy.system.ledger import Entry, Kind, Ledger, Place
 from natxy.system.machine_sysctls import MachineSysctls
@@ -286,3 +289,22 @@ class TestNamespaces:
         run_program(["ip", "netns", "del", name])
         assert [returned.problem for returned in give_back()] == [None]
         assert run_program(["sysctl", "-n", sysctl]).stdout == outside
+
+
+def test_what_is_left_concerns_the_plans_machines_by_their_whole_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dut = DutLocation(left="a", right="b", ssh=SshTarget(host="gw", user="root", config=Path("ours")))
+    plan: Any = SimpleNamespace(testbed=SimpleNamespace(dut_location=dut, remote_hosts={}))
+
+    def concerned(**target: object) -> bool:
+        return _is_of(plan, entry_at(Place(boot_id="x", ssh=json.dumps({"host": "gw", "user": "root", **target}))))
+
+    def entry_at(place: Place) -> Entry:
+        return Entry(kind=Kind.SETTING, what="a sysctl", place=place, owner="1-1", boot_id="x")
+
+    assert concerned(config=str(tmp_path / "ours"))
+    assert not concerned(config="/another/config")
+    assert not concerned(config=str(tmp_path / "ours"), port=2222)
+    assert _is_of(plan, entry_at(Place(boot_id="x")))

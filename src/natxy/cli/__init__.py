@@ -29,6 +29,7 @@ from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor
 from natxy.cli.machine.lab import lab_down, lab_up
+from natxy.cli.machine.locks import locks
 from natxy.cli.output.watch import watch
 from natxy.cli.publication.bundle import bundle
 from natxy.cli.publication.verify import verify
@@ -79,7 +80,7 @@ app = typer.Typer(
 )
 for verb in (
     init, run, resume, watch, check, report, judge, history, export, bundle, verify, doctor, cleanup, selftest,
-    calibrate, explain,
+    calibrate, explain, locks,
 ):  # fmt: skip
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)

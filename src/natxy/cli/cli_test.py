@@ -19,10 +19,8 @@ from typer.testing import CliRunner
 
 from natxy import __version__
 from natxy.cli import app
-from natxy.cli.run import run
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from natxy.system.process_owner import Owner
 from tests.support.command import HANG_S
 from tests.support.timing import takes_at_most
 
@@ -179,20 +177,6 @@ def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp
     assert done.returncode == 2
     assert "needs root" in done.stderr
     assert [*tmp_path.iterdir()] == [plan]
-
-
-def test_another_lab_is_warned_of(
-    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    module = sys.modules["natxy.cli.measuring"]
-    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
-    monkeypatch.setattr(module, "check_root", lambda: None)
-    monkeypatch.setattr(module, "other_labs", lambda: [Owner(4242, 1)])
-    monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", lambda *_: 0)
-    monkeypatch.setattr(sys.modules["natxy.cli.run"], "end", lambda *_: None)
-    plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
-    run(plan, output=tmp_path / "out", only=["rate"])
-    assert "natxy: warning: another natxy, process 4242, has a lab on this machine" in capsys.readouterr().err
 
 
 def test_check_looks_for_the_cores_of_a_lab(plan: Path, tmp_path: Path) -> None:

@@ -7,15 +7,12 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import Console, LastingConsole
-from natxy.cli.errors import warn
 from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
@@ -26,15 +23,14 @@ from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
 from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.results.analysis.gate import Answer, overall
 from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
-from natxy.system.ledger import Entry, Ledger
-from natxy.testbeds.namespaces import check_root, other_labs
+from natxy.system.ledger import Ledger
+from natxy.testbeds.namespaces import check_root
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
 from natxy.testbeds.vm.image import find_image
 from natxy.watch.live import LiveWatch
@@ -53,32 +49,13 @@ _WHY: Final = {
 
 
 def prepare(plan: ResolvedPlan, console: LastingConsole) -> None:
-    """Checks the machine as `natxy check` does, and gives back what killed runs left on the plan's machines, before any
-    folder is made."""
+    """Checks the machine as `natxy check` does, and whether natxy may change it, before any folder is made."""
     check_machine(plan, console)
     if plan.testbed.in_virtual_time:
         return
     if plan.testbed.is_local:
         check_root()
     Ledger().check_writable()
-    for returned in give_back(partial(_is_of, plan)):
-        if returned.problem:
-            warn(
-                f"a killed run left {described(returned.entry)}, which could not be given back: {returned.problem}. "
-                "`natxy cleanup` tries again"
-            )
-    for other in other_labs() if plan.testbed.is_local else ():
-        warn(f"another natxy, process {other.pid}, has a lab on this machine; the two disturb each other")
-
-
-def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
-    """Returns True for changes of this machine and of those that the plan measures by ssh."""
-    if entry.place.ssh is None:
-        return True
-    location = plan.testbed.dut_location
-    targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
-    targets += [location.ssh] if location and location.ssh else []
-    return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 
 
 def check_machine(plan: ResolvedPlan, console: Console) -> None:

@@ -12,6 +12,7 @@ from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import RunFinished, Warned
 from natxy.events.writer import events_into
+from natxy.locks.session import reserved
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.yaml.parsing import parse
@@ -20,6 +21,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester, stored, which_tester
 from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.run.cores import most_cores
 from natxy.run.departures import departures
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
@@ -87,8 +89,11 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
 def _told(
     plan: ResolvedPlan, folder: Path, listener: RunListener, outcomes: Outcomes, before: RunRecord | None = None
 ) -> int:
-    """Carries out the plan; its events go into the folder, then to the listener."""
-    with events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded:
+    """Carries out the plan when nobody else measures with the same; events go into the folder, then to the listener."""
+    with (
+        reserved(plan, most_cores(plan), listener),
+        events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded,
+    ):
         both = Listeners(recorded, listener)
         both.receive(run_started(plan, folder, resumed=before is not None))
         try:

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 
 import typer
 
-from natxy.cleanup.leftovers import described, give_back
+from natxy.cleanup.leftovers import described, give_back, problems_of_leftovers
 from natxy.cli.completion import experiments, plans
 from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import reported_errors
+from natxy.cli.errors import reported_errors, warn
 from natxy.cli.measuring import prepare
 from natxy.errors import DutError
 from natxy.plan.testbeds.lab import LabConfig
@@ -61,6 +61,8 @@ def lab_up(
         # First of all: a lab that stands would also count as another natxy that disturbs this one.
         check_none_stands()
         prepare(resolved, LastingConsole())
+        for problem in problems_of_leftovers(resolved):
+            warn(problem)
         echo("".join(f"{line}\n" for line in _how_to_use(keep_lab(resolved, plan))))
 
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reserves what a plan measures with and what it measures, so that sessions on this machine do not meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from natxy.cleanup.leftovers import problems_of_leftovers
+from natxy.events.listener import RunListener
+from natxy.events.run import Warned
+from natxy.locks.files import Holder, exclusive
+from natxy.plan.experiment import ResolvedPlan
+from natxy.testbeds.namespaces import other_labs
+
+
+def claims(plan: ResolvedPlan, dut_cores: int) -> Iterator[str]:
+    """Yields the names of what no other session may use meanwhile: cores, ports and hosts of the tester, and the DUT.
+
+    `dut_cores`: how many cores the plan needs for its gateways. A lab and a virtual machine have only cores to claim:
+    every run makes its own.
+    """
+    testbed = plan.testbed
+    if testbed.in_virtual_time:
+        return
+    if cores := testbed.assign_cores(os.sched_getaffinity(0), dut_cores):
+        yield from (f"core {core}" for core in {*cores.tester, *cores.dut})
+    if ports := testbed.engine_ports:
+        yield from (f"port {port.pci or port.interface}" for port in ports.of_cables)
+    yield from (f"host {host.ssh}" for host in testbed.remote_hosts.values())
+    if dut := testbed.dut_location:
+        if dut.ssh:
+            yield f"gateway {dut.ssh}"
+        elif dut.namespace:
+            yield f"namespace {dut.namespace}"
+        else:
+            yield from (f"interface {name}" for name in (dut.left, dut.right))
+
+
+@contextmanager
+def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Iterator[None]:
+    """Waits until no other session uses what the plan claims, keeps that until the context ends, and gives back first
+    what killed runs left on the plan's machines.
+
+    The listener is told whom this waits for, what cannot be given back, and who measures on other cores meanwhile.
+    Raises DutError when a lock cannot be made or the ledger cannot be read.
+    """
+
+    def tell(text: str) -> None:
+        listener.receive(Warned(text=text))
+
+    def waiting(holder: Holder) -> None:
+        tell(f"waiting for {holder.what}, which process {holder.pid} ({holder.command}) holds")
+
+    with exclusive(claims(plan, dut_cores), waiting):
+        if not plan.testbed.in_virtual_time:
+            for problem in problems_of_leftovers(plan):
+                tell(problem)
+        for other in other_labs() if plan.testbed.is_local else ():
+            tell(f"another natxy, process {other.pid}, has a lab on this machine; the two disturb each other")
+        yield
