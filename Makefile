@@ -17,7 +17,7 @@ AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
 DEB_PACKAGES := debhelper git
 CONTAINER_PACKAGES := mmdebstrap podman crun
 DEV_PACKAGES := git openssh-server openssh-client qemu-utils syslinux mtools dosfstools fdisk e2fsprogs \
-	clang clang-tidy clang-format libclang-rt-14-dev chromium
+	clang clang-format libclang-rt-14-dev chromium
 
 # The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
 ISAS := x86-64-v2 x86-64-v3 x86-64-v4
@@ -124,7 +124,7 @@ lint-engine: setup-dev
 # are the static analyzer's, which would find in a test only what the sanitizers find by running it.
 build/tidy/%.ok: engine/%.cpp $(HPP) .clang-tidy
 	@mkdir -p $(@D)
-	@tools/findings.sh clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),--checks='-clang-analyzer-*') $<
+	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),--checks='-clang-analyzer-*') $<
 	@touch $@
 
 format: setup-dev ## rewrite the sources as the linters want them

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostDivisor = std::uint64_t{1} << 32;
 void expect_exact(std::uint64_t divisor, const std::vector<std::uint64_t>& dividends) {
   std::vector<std::uint64_t> quotients = dividends;
   std::vector<std::uint32_t> remainders(dividends.size());
-  const std::uint64_t bound = *std::max_element(dividends.begin(), dividends.end()) + 1;
+  const std::uint64_t bound = std::ranges::max(dividends) + 1;
   Divisor(divisor).divide(quotients, remainders, bound);
   for (std::size_t i = 0; i < dividends.size(); ++i) {
     ASSERT_EQ(quotients[i], dividends[i] / divisor) << dividends[i] << " / " << divisor;

@@ -43,7 +43,7 @@ CoreProbe::CoreProbe(std::span<const unsigned> cores, const Clock& clock) : cloc
 
 void CoreProbe::finish() {
   {
-    const std::lock_guard lock{mutex_};
+    const std::scoped_lock lock{mutex_};
     finished_ = true;
   }
   ended_.notify_all();

@@ -7,6 +7,8 @@
 #include <rte_mbuf_pool_ops.h>
 #include <sys/mman.h>
 
+#include <utility>
+
 namespace natxy {
 
 namespace {
@@ -25,7 +27,7 @@ bool populate_apart(rte_mempool* pool) {
   const auto unmap = [](rte_mempool_memhdr* chunk, void*) { munmap(chunk->addr, chunk->len); };
   const int buffers = rte_mempool_populate_iova(pool, static_cast<char*>(memory), RTE_BAD_IOVA, bytes, unmap, nullptr);
   if (buffers <= 0) munmap(memory, bytes);  // otherwise the pool owns it
-  return buffers == static_cast<int>(pool->size);
+  return std::cmp_equal(buffers, pool->size);
 }
 
 }  // namespace

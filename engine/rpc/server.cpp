@@ -151,7 +151,8 @@ bool Server::watch(const TrialProgress& progress) {
 void Server::serve_neighbors() {
   std::array<rte_mbuf*, 64> frames;
   for (const auto& port : ports_) {
-    for (std::uint16_t queue = 0; queue < port->options().queues; ++queue) {
+    const auto queues = static_cast<std::uint16_t>(port->options().queues);
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
       const std::size_t count = port->receive(queue, frames);
       for (std::size_t i = 0; i < count; ++i) {
         neighbors_.serve(*port, {rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len});

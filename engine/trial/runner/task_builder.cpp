@@ -20,7 +20,8 @@ void TaskBuilder::add_senders(std::span<Worker> workers) const {
   for (std::size_t port_index = 0; port_index < resources_.ports.size(); ++port_index) {
     const Port& port = *resources_.ports[port_index];
     const std::vector<std::size_t> senders = resources_.senders_of(port_index);
-    for (std::uint16_t queue = 0; queue < port.options().queues; ++queue) {
+    const auto queues = static_cast<std::uint16_t>(port.options().queues);
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
       for (std::size_t i = 0; i < spec_.streams.size(); ++i) {
         if (spec_.streams[i].from() != port.options().place() || spec_.streams[i].interleaved_with) continue;
         workers[senders[queue % senders.size()]].senders.push_back(sender_of(i, port, queue));
