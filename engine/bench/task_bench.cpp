@@ -55,6 +55,7 @@ std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
   WorkerSignals signals{.begin = true};
   const Schedule schedule(now_ticks(), kManyFrames, kUnreachable_fps, the_clock().hz());
   std::vector<TimedWorker> workers;
+  workers.reserve(bed.workers.size());
   for (std::size_t i = 0; i < bed.workers.size(); ++i) {
     workers.emplace_back(
         std::make_unique<Sender>(port, static_cast<std::uint16_t>(i),
