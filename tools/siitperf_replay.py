@@ -6,7 +6,8 @@
     python -m tools.siitperf_replay --table                 # write what was measured into the documentation
 
 The scripts' decisions are those of tests/support/siitperf_scripts.py, and the limits those of tests/replay/limits.py.
-Rounds stay beside the page, and a later call adds those that are missing. The exit code is 1 if the ways of a
+Rounds stay beside the page, and a later call adds those that are missing. Those that were taken with limits that forget
+a trial sooner or later (`forgets_s`) stay too, and count no more. The exit code is 1 if the ways of a
 script differ. Limits need rules of nftables for frames that leave (Linux 5.16).
 """
 
@@ -28,6 +29,8 @@ from natxy import __version__
 from natxy.system.interrupts import INTERRUPTED, one_interrupt
 from natxy.system.machine import describe_machine
 from natxy.system.temporary_folder import temporary_folder
+from tests.replay.lab import Blamed
+from tests.replay.limits import FORGETS_S
 from tests.replay.replays import REPLAYS, ROUNDS, Compared, Figures, Replay
 from tools.bench.speed_tables import put
 
@@ -43,6 +46,8 @@ def read() -> Rounds:
     if MEASURED.exists():
         for line in MEASURED.read_text(encoding="utf-8").splitlines():
             measured = json.loads(line)
+            if measured.get("forgets_s") != FORGETS_S:
+                continue
             found[measured["gateway"], measured["script"]].append(measured)
     return found
 
@@ -53,15 +58,18 @@ def measure(replay: Replay) -> None:
     # In this machine's ledger, `natxy cleanup` finds the lab that a killed measurement left.
     with temporary_folder("natxy-replay-") as folder, replay.standing(folder, None) as ways:
         found = replay.alternating(ways, 1)
+        blamed = {each.value: ways.blamed[each] for each in Blamed}
     measured = {
         "gateway": replay.driver, "script": replay.script, "by_script": found.by_script[0], "by_plan": found.by_plan[0],
+        **blamed, "forgets_s": FORGETS_S,
         "date": began.date().isoformat(), "began": began.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"), "load": os.getloadavg()[0], "natxy": __version__,
         "machine": describe_machine(),
     }  # fmt: skip
     with MEASURED.open("a", encoding="utf-8") as file:
         file.write(json.dumps(measured) + "\n")
-    print(json.dumps({name: measured[name] for name in ("gateway", "script", "by_script", "by_plan")}), file=sys.stderr)
+    shown = ("gateway", "script", "by_script", "by_plan", *blamed)
+    print(json.dumps({name: measured[name] for name in shown}), file=sys.stderr)
 
 
 def compared(replay: Replay, rounds: Rounds) -> Compared:
@@ -75,15 +83,16 @@ def table(rounds: Rounds) -> Iterator[str]:
     done = [replay for replay in REPLAYS if (replay.driver, replay.script) in rounds]
     yield from conditions([each for replay in done for each in rounds[replay.driver, replay.script]])
     yield ""
-    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | |"
-    yield "|---|---|---|---:|---:|---:|---:|---|"
+    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | blamed | |"
+    yield "|---|---|---|---:|---:|---:|---:|---:|---|"
     for replay in done:
         found = compared(replay, rounds)
+        blamed = ", ".join(str(sum(each[kind] for each in rounds[replay.driver, replay.script])) for kind in Blamed)
         for name, (low, high) in replay.known.items():
             known = "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
             cells = (replay.script, replay.driver, name, known, *map(_spread, found.values(name)))
             mark = f"{found.verdict(name).value} |".lstrip()
-            yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {mark}"
+            yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {blamed} | {mark}"
     missing = [f"{each.script} at {each.driver}" for each in REPLAYS if each not in done]
     if missing:
         yield ""

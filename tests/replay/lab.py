@@ -8,9 +8,11 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ import tests
 from natxy.plan.yaml.parsing import parse
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, State
+from natxy.search.outcome import Outcome
 from tests.replay.limits import INTERFACES, REST_S, Limit
 from tests.support.command import HANG_S
 from tests.support.own_ledger import natxy_with_ledger
@@ -49,11 +52,20 @@ class Import:
         return {**made, **self.fields, **added}
 
 
+class Blamed(StrEnum):
+    """Names what natxy blamed on the tester: calls and steps that were repeated, and calls that count all the same."""
+
+    CALLS_REPEATED = "calls_repeated"
+    COUNTED = "calls_counted_though_blamed"
+    STEPS_REPEATED = "steps_repeated"
+
+
 @dataclass(frozen=True)
 class TwoWays:
     """A gateway that stands. Both ways clear the same tables before a trial, and rest for the same time.
 
-    `ledger` is the folder of the ledger that has the lab, None for this machine's.
+    `ledger` is the folder of the ledger that has the lab, None for this machine's. `blamed` counts what natxy blamed on
+    the tester.
     """
 
     folder: Path
@@ -61,6 +73,7 @@ class TwoWays:
     exports: Mapping[str, str]
     gateway: Mapping[str, Any]
     limit: Limit
+    blamed: Counter[Blamed] = field(default_factory=Counter)
 
     def call(self, conf: str, program: str, arguments: str) -> str:
         """Calls one of siitperf's programs as its scripts do, and again if natxy says that the tester was disturbed.
@@ -71,13 +84,14 @@ class TwoWays:
         (self.folder / "siitperf.conf").write_text(conf, encoding="utf-8")
         environment = {**self.exports, "NATXY_SIITPERF_OVERRUN_FLOOR_MS": str(PATIENCE_MS)}
 
-        for _ in range(_CALLS):
+        for number in range(1, _CALLS + 1):
             self._clear()
             # The scripts' variable `sleept` is for this.
             time.sleep(REST_S)
             ended = run_program(program, arguments, self.folder, prefix=self._inside("TESTER"), **environment)
             if not ended.blame:
                 break
+            self.blamed[Blamed.COUNTED if number == _CALLS else Blamed.CALLS_REPEATED] += 1
         return "\n".join([*ended.lines, *ended.errors])
 
     def run(self, asked: Import) -> RepetitionRecord:
@@ -103,6 +117,7 @@ class TwoWays:
         natxy(self.ledger, "run", path, "--output", out, inside=self._inside("TESTER"))
         (measured,) = RunReader(out).run.experiments
         (repetition,) = measured.repetitions
+        self.blamed[Blamed.STEPS_REPEATED] += sum(each.outcome is Outcome.INVALID for each in repetition.steps)
         assert repetition.state == State.DONE, repetition.reason
         return repetition
 

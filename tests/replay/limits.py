@@ -12,8 +12,9 @@ from typing import Final
 
 INTERFACES: Final = ("dut-left", "dut-right")
 
-# A limit forgets a trial when no frame has come for this time. Both ways rest for longer before each trial.
-FORGETS_S: Final = 0.3
+# A limit forgets a phase when no frame has come for this time: longer than a busy machine keeps a tester or a gateway
+# from sending. Both ways rest for longer before each trial and between its phases.
+FORGETS_S: Final = 1.0
 REST_S: Final = 2 * FORGETS_S
 
 _FCS_BYTES: Final = 4
@@ -39,7 +40,7 @@ class Limit:
 
 
 def budget(frames: int, sizes: Mapping[str, int], lose: str = DROP) -> Limit:
-    """Lets so many frames of a trial pass in each direction, whenever they come, and no further one.
+    """Lets so many frames of a phase pass in each direction, whenever they come, and no further one.
 
     `sizes` has their bytes, with FCS, by interface. The limit counts bytes: of longer frames fewer pass.
     """
@@ -50,7 +51,7 @@ def budget(frames: int, sizes: Mapping[str, int], lose: str = DROP) -> Limit:
 
 
 def bucket(rate_fps: int, burst: int, lose: str = DROP) -> Limit:
-    """Lets `burst` frames of a trial pass at once in each direction, and the others at a rate."""
+    """Lets `burst` frames of a phase pass at once in each direction, and the others at a rate."""
     rule = f"update @trials {{ oif limit rate over {rate_fps}/second burst {burst} packets }}"
     return _losing(dict.fromkeys(INTERFACES, f"meta l4proto udp {rule} {lose}"))
 

@@ -19,6 +19,7 @@ from tests.replay.lab import PATIENCE_MS, Import, TwoWays, standing
 from tests.replay.limits import (
     DROP,
     INTERFACES,
+    REST_S,
     SPOIL,
     Limit,
     bucket,
@@ -43,8 +44,10 @@ _EVERY_TUPLE: Final = {"Fwd_sport_max": "10019", "Fwd_dport_max": "99"}
 NAT44: Final = partial(conf_text, "nat44", **_PORTS)
 NAT64: Final = partial(conf_text, "nat64", **_PORTS)
 
-# So many show how the values of a figure spread.
+# So many show how the values of a figure scatter.
 ROUNDS: Final = 3
+# So many median absolute deviations apart, of both ways together, the medians of a few equal rounds rarely are.
+SCATTER: Final = 4
 
 # A rate that no search tries.
 FRAMES: Final = 3977
@@ -59,9 +62,11 @@ RATE, SHAPED = 500, 400
 _DELAY_SLACK_MS: Final = 2 * PATIENCE_MS
 
 TIMEOUT_MS: Final = 500
-OVER: Final = Phase1(400, 2000)
+# The plan rests for T between the phases, and the scripts for twice as long.
+_T_MS: Final = round(1000 * REST_S)
+OVER: Final = Phase1(400, 2000, _T_MS)
 # The shaper holds none of them back.
-SLOWLY: Final = Phase1(400, 350)
+SLOWLY: Final = Phase1(400, 350, _T_MS)
 MADE, MADE_FPS, MADE_BURST = Phase1(2000, 4000), 1000, 1000
 
 TABLE: Final = 1733
@@ -114,6 +119,12 @@ class Replay:
         return Compared(self.known, self.tolerance, by_script, by_plan)
 
 
+def median_deviation(values: Sequence[float]) -> float:
+    """Returns the median of the distances from the median, which a single wild value does not change."""
+    middle = median(values)
+    return median(abs(each - middle) for each in values)
+
+
 class Verdict(Enum):
     AGREE = ""
     DIFFER = "differs"
@@ -139,8 +150,8 @@ class Compared:
     def verdict(self, name: str) -> Verdict:
         """Judges a figure by the medians of the ways.
 
-        They must be within the known bounds, and no farther apart than the tolerance and the spreads of both ways
-        together. Without bounds only the spreads tell what a machine does to a figure: that takes some rounds.
+        They must be within the known bounds, and no farther apart than the tolerance and what the rounds of both ways
+        scatter together. Without bounds only this tells what a machine does to a figure: that takes some rounds.
         """
         both, (low, high) = self.values(name), self.known[name]
         if not all(both):
@@ -148,7 +159,7 @@ class Compared:
         if math.isinf(high) and min(map(len, both)) < ROUNDS:
             return Verdict.TOO_FEW_ROUNDS
         medians = [median(each) for each in both]
-        allowed = self.tolerance + sum(max(each) - min(each) for each in both)
+        allowed = self.tolerance + SCATTER * sum(map(median_deviation, both))
         agree = abs(medians[0] - medians[1]) <= allowed and all(low <= each <= high for each in medians)
         return Verdict.AGREE if agree else Verdict.DIFFER
 
