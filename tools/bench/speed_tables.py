@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from natxy.plan.model.units import format_duration
+from natxy.system.machine import describe_machine
 
 PAGE: Final = Path("docs/explanation/speed.md")
 MEASURED: Final = Path("build/bench")
@@ -32,15 +33,19 @@ def below_goal(row: Mapping[str, Any]) -> bool:
     return goal_ns is not None and bool(row["p999_ns"] > goal_ns)
 
 
-def keep(measured: Path, kept: Path) -> None:
-    """Writes the results in `measured` to the file of their processor in `kept`; other tables of that file stay."""
+def keep(measured: Path, kept: Path, here: Mapping[str, str]) -> None:
+    """Writes the results in `measured` to the file of their processor in `kept`; other tables of that file stay.
+
+    `here` describes this machine. Its processor is that of results without conditions, such as those of a single
+    benchmark; they are kept only where a whole `make bench` is.
+    """
     found = {name: _load(measured / f"{name}.json") for name in TABLES if (measured / f"{name}.json").exists()}
-    if "conditions" not in found:
-        return
-    kept.mkdir(parents=True, exist_ok=True)
-    file = kept / f"{re.sub('[^a-z0-9]+', '-', _processor(found).lower())}.json"
+    processor = _processor({"conditions": here, **found})
+    file = kept / f"{re.sub('[^a-z0-9]+', '-', processor.lower())}.json"
     before = _load(file) if file.exists() else {}
-    file.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
+    if "conditions" in before | found:
+        kept.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
 
 
 def condition_rows(machines: Sequence[Kept]) -> Iterable[str]:
@@ -150,15 +155,21 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
 
 
 def put(page: str, name: str, rows: Iterable[str]) -> str:
-    """Returns the page with `rows` between the comments of that name."""
+    """Returns the page with `rows` between the comments of that name. Raises ValueError if they are not there once."""
     text = "\n".join(rows)
-    return re.sub(
+    changed, number = re.subn(
         rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL
     )
+    if number != 1:
+        raise ValueError(
+            f"the page has no single place for the table {name}: expected one line <!-- {name} -->, with <!-- end --> "
+            f"below it, and found {number}; write them where the table belongs"
+        )
+    return changed
 
 
 def main() -> None:
-    keep(MEASURED, KEPT)
+    keep(MEASURED, KEPT, describe_machine())
     machines = [_load(file) for file in sorted(KEPT.glob("*.json"))]
     page = PAGE.read_text(encoding="utf-8")
     for name, rows in TABLES.items():

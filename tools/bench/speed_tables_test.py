@@ -7,7 +7,18 @@ from typing import Any, Final
 
 import pytest
 
-from tools.bench.speed_tables import KEPT, below_goal, cycle_rows, keep, ratio_rows, siitperf_rows, start_rows
+from tools.bench.speed_tables import (
+    KEPT,
+    PAGE,
+    TABLES,
+    below_goal,
+    cycle_rows,
+    keep,
+    put,
+    ratio_rows,
+    siitperf_rows,
+    start_rows,
+)
 
 EPYC: Final = {"conditions": {"processor": "AMD EPYC"}}
 XEON: Final = {"conditions": {"processor": "Intel(R) Xeon(R) Processor"}}
@@ -77,15 +88,17 @@ def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> 
 def test_what_one_machine_measured_replaces_only_its_own(tmp_path: Path) -> None:
     measured, kept = tmp_path / "measured", tmp_path / "kept"
     measured.mkdir()
-    keep(measured, kept)
+    keep(measured, kept, XEON["conditions"])
     assert not kept.exists()
     for machine, median in ((EPYC, 1.0), (XEON, 2.0)):
         (measured / "conditions.json").write_text(json.dumps(machine["conditions"]))
         (measured / "ratios.json").write_text(json.dumps([ratio("send", median)]))
-        keep(measured, kept)
-    (measured / "ratios.json").unlink()
+        keep(measured, kept, EPYC["conditions"])
+    for name in ("conditions", "ratios"):
+        (measured / f"{name}.json").unlink()
     (measured / "pacing.json").write_text("[]")
-    keep(measured, kept)
+    keep(measured, kept, {"processor": "Other"})
+    keep(measured, kept, XEON["conditions"])
     assert sorted(file.name for file in kept.iterdir()) == ["amd-epyc.json", "intel-xeon.json"]
     xeon = json.loads((kept / "intel-xeon.json").read_text())
     assert xeon == XEON | {"ratios": [ratio("send", 2.0)], "pacing": []}
@@ -95,3 +108,17 @@ def test_what_one_machine_measured_replaces_only_its_own(tmp_path: Path) -> None
 def test_what_the_page_shows_is_kept() -> None:
     assert all("conditions" in json.loads(file.read_text()) for file in KEPT.glob("*.json"))
     assert {file.stem for file in KEPT.glob("*.json")} >= {"amd-epyc"}
+
+
+@pytest.mark.parametrize(
+    "page", ["", "<!-- ratios -->\n", "<!-- ratio -->\n<!-- end -->\n", 2 * "<!-- ratios -->\n<!-- end -->\n"]
+)
+def test_a_page_without_a_single_place_for_a_table_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match=r"expected one line <!-- ratios -->, with .* below it, and found [02]"):
+        put(page, "ratios", ["| row |"])
+
+
+def test_the_page_has_a_place_for_every_table() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name in TABLES:
+        assert "\n| a row |\n<!-- end -->" in put(page, name, ["| a row |"])
