@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the engine for wheels, by Meson as `make setup` does, and adds its programs to them.
 
-NATXY_WHEEL_ENGINE chooses otherwise: `none` makes a wheel of the control plane alone, and the name of an instruction
-set, such as `x86-64-v3`, an engine for other machines than this one. An editable installation gets no engine.
+NATXY_WHEEL_ENGINE chooses otherwise: `none` makes a wheel of the control plane alone, `portable` packs what `make
+portable` has built, and the name of an instruction set, such as `x86-64-v3`, makes an engine for other machines than
+this one. An editable installation gets no engine.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         isa = os.environ.get("NATXY_WHEEL_ENGINE", "native")
         if version == "editable" or isa == "none":
             return
+        if isa == "portable":
+            self._pack(sorted(Path(self.root, "build", "portable").glob("natxy-*")), build_data)
+            return
         if missing := _missing():
             self.app.abort(
                 f"the engine needs {', '.join(missing)}, which are not here: `apt install {_PACKAGES}`, or set "
@@ -41,14 +45,19 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         build = Path(self._folder.name)
         self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}")
         self._run("ninja", "-C", str(build), *_PROGRAMS)
-        build_data["shared_scripts"] = {str(build / program): program for program in _PROGRAMS}
-        # It runs with any Python 3, but only on this kind of machine.
-        build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        self._pack([build / program for program in _PROGRAMS], build_data)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if self._folder:
             self._folder.cleanup()
+
+    def _pack(self, programs: list[Path], build_data: dict[str, Any]) -> None:
+        if not programs:
+            self.app.abort("build/portable has no engine: run `make portable` first")
+        build_data["shared_scripts"] = {str(program): program.name for program in programs}
+        # It runs with any Python 3, but only on this kind of machine.
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
     def _run(self, *command: str) -> None:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -65,3 +65,19 @@ def test_each_wheel_is_built_anew_in_a_folder_that_goes(tmp_path: Path, monkeypa
         folders.append(built[0].parent)
     assert len({*folders}) == len(folders)
     assert not (tmp_path / "build").exists()
+
+
+def test_a_portable_wheel_packs_what_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NATXY_WHEEL_ENGINE", "portable")
+    with pytest.raises(SystemExit):
+        _build_data(tmp_path, "standard")
+    assert "run `make portable` first" in capsys.readouterr().err
+    (tmp_path / "build" / "portable").mkdir(parents=True)
+    names = ["natxy-engine", "natxy-engine.x86-64-v2", "natxy-reference", "natxy-reference.x86-64-v2"]
+    for name in names:
+        (tmp_path / "build" / "portable" / name).touch()
+    data = _build_data(tmp_path, "standard")
+    assert [*data["shared_scripts"].values()] == names
+    assert data["pure_python"] is False
