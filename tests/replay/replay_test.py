@@ -13,17 +13,17 @@ from typing import Final
 import pytest
 
 from tests.replay.lab import TwoWays
-from tests.replay.replays import RATE, REPLAYS, ROUNDS, Compared, Replay
+from tests.replay.replays import NFTABLES, RATE, REPLAYS, ROUNDS, Compared, Replay, of_new_connections
 from tests.support import needs
 
 pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
 
-BY_NAME: Final = {(each.script, each.driver): each for each in REPLAYS}
-LATENCY: Final = BY_NAME["latency.sh", "linux-forward"]
+LATENCY: Final = next(each for each in REPLAYS if (each.script, each.driver) == ("latency.sh", "linux-forward"))
 
 
 def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path) -> None:
-    replay = BY_NAME["binary-rate-alg.sh-R", "nftables"]
+    # Four steps.
+    replay = of_new_connections(NFTABLES, 250)
     with replay.standing(tmp_path, tmp_path / "ledger") as ways:
         assert not _alternating(replay, ways).differences()
 

@@ -64,6 +64,8 @@ _DELAY_SLACK_MS: Final = 2 * PATIENCE_MS
 TIMEOUT_MS: Final = 500
 # The plan rests for T between the phases, and the scripts for twice as long.
 _T_MS: Final = round(1000 * REST_S)
+# What follows a phase 1 that is measured itself.
+_ONE_FRAME: Final = f"84 1 1 {TIMEOUT_MS} 2 2"
 OVER: Final = Phase1(400, 2000, _T_MS)
 # The shaper holds none of them back.
 SLOWLY: Final = Phase1(400, 350, _T_MS)
@@ -255,7 +257,7 @@ def of_traffic(
 
 def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
     """Yields the scripts for a gateway with state, whose own table `clear` empties."""
-    conf, replay = gateway.conf(), partial(Replay, driver=gateway.driver, masquerades=gateway.masquerades)
+    replay = partial(Replay, driver=gateway.driver, masquerades=gateway.masquerades)
     every_tuple = gateway.conf_of_traffic(**_EVERY_TUPLE)
     arguments = f"84 {MAXIMUM} 1 {TIMEOUT_MS} 2 2 {_words(OVER)}"
     over = Import(every_tuple, "throughput", arguments, _search(ERROR))
@@ -264,26 +266,31 @@ def of_nat(gateway: GatewayUnderTest) -> Iterator[Replay]:
         by_script=partial(_rate, partial(scripts.binary_rate_stateful, phase1=OVER)),
         bed={"directions": gateway.directions}, **_RATE,
     )  # fmt: skip
-    arguments = f"84 1 1 {TIMEOUT_MS} 2 2"
-    late = MADE_FPS * PATIENCE_MS // 1000
-    least, most = (bucket_fps(MADE.frames, MADE_FPS, MADE_BURST + each) for each in (-late, late))
-    made = Import(conf, "connection-rate", f"{arguments} {_words(MADE)}", _search(ERROR))
-    yield replay(
-        "binary-rate-alg.sh-R", asked=made, limit=bucket(MADE_FPS, MADE_BURST, gateway.lose).clearing(*gateway.clear),
-        by_script=_connection_rate, by_plan=_headline("connections/s"), known={"connections/s": (least - ERROR, most)},
-        tolerance=ERROR,
-    )  # fmt: skip
+    yield of_new_connections(gateway, ERROR)
     capacity = {"max_connections": LARGEST_TABLE, "error": TABLE_ERROR}
     fields = {"procedure": capacity, "alpha": 0.5, **_search(TABLE_FPS_ERROR)}
     smallest = _words(Phase1(SMALLEST_TABLE, TABLE_FPS))
     yield replay(
-        "cttc.sh", asked=Import(conf, "table-capacity", f"{arguments} {smallest}", fields),
+        "cttc.sh", asked=Import(gateway.conf(), "table-capacity", f"{_ONE_FRAME} {smallest}", fields),
         limit=table(TABLE, gateway.lose).clearing(*gateway.clear),
         by_script=_capacity_of_script, by_plan=_headline("connections"),
         known={"connections": (TABLE - TABLE_ERROR, TABLE)}, tolerance=TABLE_ERROR,
     )  # fmt: skip
     both = replace(gateway, directions=("Forward", "Reverse"))
     yield from of_traffic(both, SLOWLY, **_EVERY_TUPLE)
+
+
+def of_new_connections(gateway: GatewayUnderTest, error: int) -> Replay:
+    """Returns the script that searches for the rate of new connections, down to an error."""
+    late = MADE_FPS * PATIENCE_MS // 1000
+    least, most = (bucket_fps(MADE.frames, MADE_FPS, MADE_BURST + each) for each in (-late, late))
+    return Replay(
+        "binary-rate-alg.sh-R", gateway.driver, masquerades=gateway.masquerades,
+        asked=Import(gateway.conf(), "connection-rate", f"{_ONE_FRAME} {_words(MADE)}", _search(error)),
+        limit=bucket(MADE_FPS, MADE_BURST, gateway.lose).clearing(*gateway.clear),
+        by_script=partial(_connection_rate, error), by_plan=_headline("connections/s"),
+        known={"connections/s": (least - error, most)}, tolerance=error,
+    )  # fmt: skip
 
 
 def _search(error: int) -> dict[str, Any]:
@@ -360,8 +367,8 @@ def _delays(directions: Sequence[str], shaped: bool, after_s: Mapping[str, float
     return bounds
 
 
-def _connection_rate(bed: Bed) -> Figures:
-    return {"connections/s": scripts.binary_connection_rate(bed, MADE.rate_fps, ERROR, MADE).best}
+def _connection_rate(error: int, bed: Bed) -> Figures:
+    return {"connections/s": scripts.binary_connection_rate(bed, MADE.rate_fps, error, MADE).best}
 
 
 def _capacity_of_script(bed: Bed) -> Figures:
@@ -385,12 +392,13 @@ _FORWARD: Final = ("Forward",)
 # ones against the limits.
 _IN_GUEST: Final[dict[str, Any]] = {"lose": SPOIL, "shaped": False, "directions": _FORWARD, "clear": ("true",)}
 
+NFTABLES: Final = GatewayUnderTest("nftables", NAT44, _IPV4, clear=("conntrack", "-F"), masquerades=True)
 _TAYGA: Final = GatewayUnderTest("tayga", SIIT, _IPV6_ON_THE_LEFT, directions=_FORWARD)
 _JOOL_SIIT: Final = GatewayUnderTest("jool-siit", SIIT, _IPV6_ON_THE_LEFT, **_IN_GUEST)
 
 REPLAYS: Final = [
     *of_router(GatewayUnderTest("linux-forward", ROUTER, _IPV4)),
-    *of_nat(GatewayUnderTest("nftables", NAT44, _IPV4, clear=("conntrack", "-F"), masquerades=True)),
+    *of_nat(NFTABLES),
     *of_router(_TAYGA),
     *of_replies(_TAYGA),
     *of_router(_JOOL_SIIT),
