@@ -73,14 +73,14 @@ aarch64-tests: packages-aarch64 ## build the engine for Arm servers, and run its
 
 man: .venv/.installed ## write man pages, from what `natxy VERB --help` prints, into build/man
 	@rm -rf build/man
-	@.venv/bin/python -m tools.package.manual build/man
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv/bin/python -m tools.package.manual build/man
 
 deb: packages-deb portable man ## make a Debian package, into build/deb: four minutes the first time
 	@tools/step.sh "making the Debian package" tools/package/deb.sh $(PYTHON)
 	@ls -l build/deb/*.deb
 
 deb-test: made-deb packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
-	@tools/package/deb_test.sh build/deb/natxy_*.deb
+	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
 
 container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Tests what an installed package has beside its programs: man pages without a warning, the documentation, and completion
-# as bash, zsh and fish start it by themselves. tools/package/deb_test.sh runs it in a root of Debian.
+# as bash, zsh and fish start it by themselves. fresh/deb.sh runs it in a root of Debian.
 set -euo pipefail
+cd /tmp
 
 natxy --version
 natxy-engine --version
