@@ -44,11 +44,21 @@ TAINT: Final = (
 )
 
 # They concern this machine, or help with words and first plans.
-WITHOUT_RUN: Final = {"watch", "selftest", "calibrate", "cleanup", "install-siitperf", "init", "explain", "locks"}
+WITHOUT_RUN: Final = {
+    "watch",
+    "selftest",
+    "calibrate",
+    "cleanup",
+    "install-siitperf",
+    "init",
+    "explain",
+    "locks",
+    "campaign",
+}
 # Values of options that are neither a choice nor a flag, by the option's name or by verb and name.
 VALUES: Final = {
     "--fail-below": "5%", "--undecided": "3", "--repeat": "1", "--only": "forwarding", "--baseline": "OTHER",
-    "--events": "OUT.jsonl", "--metrics": "0",
+    "--before": "true", "--events": "OUT.jsonl", "--metrics": "0",
     "--output": "OUT", "--junit": "OUT.xml", "--markdown": "OUT.md", "--json": "OUT.json", "judge --plan": "PLAN",
     "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
     "import --testbed": TAINT,

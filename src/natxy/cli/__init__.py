@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 
 from natxy import __version__
 from natxy.cli.calibrate import calibrate
+from natxy.cli.campaign.campaign import campaign
 from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
 from natxy.cli.console import echo
@@ -80,7 +81,7 @@ app = typer.Typer(
 )
 for verb in (
     init, run, resume, watch, check, report, judge, history, export, bundle, verify, doctor, cleanup, selftest,
-    calibrate, explain, locks,
+    calibrate, explain, locks, campaign,
 ):  # fmt: skip
     app.command(cls=_Command)(verb)
 app.command("list", cls=_Command)(list_names)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -99,6 +100,16 @@ EventsOption = Annotated[
 ]
 
 
+BeforeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Run a command first, when nobody else measures with the same cores, ports or gateway; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
 MetricsOption = Annotated[
     str | None,
     typer.Option(
@@ -118,6 +129,17 @@ def console_beside(events: str | None) -> LastingConsole:
 def new_folder(name: str) -> Path:
     """Returns the default folder of a run that starts now."""
     return RUNS / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def commands(given: Sequence[str] | None) -> list[list[str]]:
+    """Returns the words of the commands of `--before`."""
+    try:
+        found = [shlex.split(command) for command in given or ()]
+    except ValueError as error:
+        raise PlanError(f"--before: expected a command as in a shell: {error}") from error
+    if not all(found):
+        raise PlanError("--before: expected a command, got an empty text")
+    return found
 
 
 def watched(

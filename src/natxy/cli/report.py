@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import rich.console
 import typer
 
+from natxy.campaign.log import LOG_FILE
 from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors, warn
@@ -17,6 +18,7 @@ from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.charts.run import run_charts
 from natxy.report.charts.still import ChartFormat, write_charts
+from natxy.report.page.campaign import write_campaign_report
 from natxy.report.page.html import REPORT_FILE, write_report
 from natxy.report.tables.gateways import gateways_table
 from natxy.report.tables.results import rfc_form
@@ -55,7 +57,7 @@ def report(
 ) -> None:
     """Print a run's results and write its report.html.
 
-    The run may have been interrupted, or be in progress.
+    The run may have been interrupted, or be in progress. Of a campaign's folder, only the report is written.
 
     With --format, print the tables of RFC 9693 §6 for a paper (markdown, latex) or a spreadsheet (csv-tables), or a
     row for each figure for other programs (csv), and write nothing. With --charts, write only the charts, one to a
@@ -75,6 +77,8 @@ def report(
             echo(benchmark_list(RunReader(folder).run, benchmark))
         elif charts:
             _write_charts(RunReader(folder), charts, output)
+        elif (folder / LOG_FILE).is_file():
+            Console().print(f"Report: {write_campaign_report(folder)}", soft_wrap=True)
         else:
             console = Console()
             run = show(folder, console)

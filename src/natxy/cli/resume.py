@@ -13,7 +13,17 @@ from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import EventsOption, MetricsOption, console_beside, end, prepare, resumable, watched
+from natxy.cli.measuring import (
+    BeforeOption,
+    EventsOption,
+    MetricsOption,
+    commands,
+    console_beside,
+    end,
+    prepare,
+    resumable,
+    watched,
+)
 from natxy.run.folder import PLAN_FILE
 from natxy.system.interrupts import one_interrupt
 
@@ -22,6 +32,7 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
     ],
+    before: BeforeOption = None,
     events: EventsOption = None,
     metrics: MetricsOption = None,
     junit: JUnitOption = None,
@@ -40,7 +51,8 @@ def resume(
     with reported_errors(), one_interrupt():
         RunReader(folder)
         plan = load_plan(folder / PLAN_FILE)
+        first = commands(before)
         prepare(plan, console)
         with resumable(folder, console):
-            code = watched(console, lambda listener: resume_plan(plan, folder, listener), events, metrics)
+            code = watched(console, lambda listener: resume_plan(plan, folder, listener, first), events, metrics)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

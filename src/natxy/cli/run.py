@@ -14,8 +14,10 @@ from natxy.cli.errors import reported_errors
 from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.measuring import (
+    BeforeOption,
     EventsOption,
     MetricsOption,
+    commands,
     console_beside,
     end,
     new_folder,
@@ -47,6 +49,7 @@ def run(
         int | None,
         typer.Option(min=1, max=10_000, metavar="N", help="Repetitions of every experiment.", show_default=False),
     ] = None,
+    before: BeforeOption = None,
     events: EventsOption = None,
     metrics: MetricsOption = None,
     junit: JUnitOption = None,
@@ -71,8 +74,9 @@ def run(
     console = console_beside(events)
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
+        first = commands(before)
         prepare(resolved, console)
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
-            code = watched(console, lambda listener: run_plan(resolved, folder, listener), events, metrics)
+            code = watched(console, lambda listener: run_plan(resolved, folder, listener, first), events, metrics)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

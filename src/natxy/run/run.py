@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from natxy import __version__
+from natxy.dut.transport.local import run_program
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import Listeners, RunListener
@@ -33,12 +35,14 @@ from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
 
 
-def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
+def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Sequence[Sequence[str]] = ()) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that applies to an experiment:
 
     5: the engine died. 2: the gateway's table does not fit the plan. 4: a DUT could not be reached, set up or reset.
     3: the tester was too slow for a result, or one of two hosts that replace it failed. 4: a repetition ended without
     a result, or the experiment was skipped because another one has no result.
+
+    `before`: commands that this machine runs when nobody else measures with the same; DutError when one fails.
 
     `folder` is made if it does not exist. Raises PlanError when it is not empty or cannot be written to. Other errors
     and Ctrl-C end the run with an exception; what was measured before is kept. A run that measured nothing removes
@@ -48,7 +52,7 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     with sole_owner(folder):
         outcomes = Outcomes(plan.order)
         try:
-            return _told(plan, folder, listener, outcomes)
+            return _told(plan, folder, listener, outcomes, commands=before)
         except BaseException as error:
             engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
             if not outcomes.measured and not engine_failed:
@@ -60,7 +64,7 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
             raise
 
 
-def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
+def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Sequence[Sequence[str]] = ()) -> int:
     """Continues the run in `folder`, whose own plan is `plan`; returns the same exit codes as `run_plan`.
 
     Experiments with a result are left as they are, and so are finished repetitions and trials. Experiments that
@@ -68,32 +72,39 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener) -> int:
     the tester's limit only if the run was complete before. Raises PlanError when nothing is left to measure.
     """
     with sole_owner(folder):
-        before = RunReader(folder).run
-        if before.natxy_version != __version__:
-            raise PlanError(f"{folder} was measured by natxy {before.natxy_version}, this is {__version__}")
-        if "order" not in before.plan:
+        earlier = RunReader(folder).run
+        if earlier.natxy_version != __version__:
+            raise PlanError(f"{folder} was measured by natxy {earlier.natxy_version}, this is {__version__}")
+        if "order" not in earlier.plan:
             raise PlanError(
                 f"{folder} was measured by an earlier build, which knew no `order` of repetitions: resume it with that "
                 "build, or start a new run with its plan.yaml"
             )
         # Another build of the same version may write the fields in another order, which ruamel's `!=` does not allow.
-        is_the_plan = before.plan == parse(plan.to_yaml())
-        if not is_the_plan or [each.name for each in before.experiments] != [each.name for each in plan.experiments]:
+        is_the_plan = earlier.plan == parse(plan.to_yaml())
+        if not is_the_plan or [each.name for each in earlier.experiments] != [each.name for each in plan.experiments]:
             raise PlanError(f"{folder / PLAN_FILE} is no longer the plan of the run; start a new run instead")
-        ended = all(experiment.state == State.DONE for experiment in before.experiments)
-        if ended and before.state == RunState.DONE:
+        ended = all(experiment.state == State.DONE for experiment in earlier.experiments)
+        if ended and earlier.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
-        return _told(plan, folder, listener, Outcomes(plan.order, measured=True), before)
+        return _told(plan, folder, listener, Outcomes(plan.order, measured=True), earlier, before)
 
 
 def _told(
-    plan: ResolvedPlan, folder: Path, listener: RunListener, outcomes: Outcomes, before: RunRecord | None = None
+    plan: ResolvedPlan,
+    folder: Path,
+    listener: RunListener,
+    outcomes: Outcomes,
+    before: RunRecord | None = None,
+    commands: Sequence[Sequence[str]] = (),
 ) -> int:
     """Carries out the plan when nobody else measures with the same; events go into the folder, then to the listener."""
     with (
         reserved(plan, most_cores(plan), listener),
         events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded,
     ):
+        for command in commands:
+            run_program(command, timeout_s=None)
         both = Listeners(recorded, listener)
         both.receive(run_started(plan, folder, resumed=before is not None))
         try:

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out a campaign into its folder, or what is left of it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+from natxy.campaign.jobs import Job
+from natxy.campaign.log import (
+    CampaignEnded,
+    CampaignStarted,
+    JobEnded,
+    JobStarted,
+    LoggedJob,
+    TestbedSetAside,
+    campaign_log,
+)
+from natxy.campaign.model import Campaign
+from natxy.campaign.queue import JobState, Queue
+from natxy.campaign.task import Outcome, Task, is_complete
+from natxy.errors import PlanError
+from natxy.events.base import Event
+from natxy.run.folder import PLAN_FILE, sole_owner
+
+CAMPAIGNS: Final = Path("campaigns")
+"""The folder of the folders of campaigns."""
+
+
+class Workers(Protocol):
+    """Carries out tasks, one at a time on each testbed."""
+
+    def submit(self, testbed: str, task: Task) -> None: ...
+
+    def next(self) -> tuple[str, Outcome]:
+        """Waits for an outcome, and returns it with its testbed."""
+
+
+def carry_out_campaign(
+    campaign: Campaign,
+    jobs: Sequence[Job],
+    folder: Path,
+    workers: Callable[[], AbstractContextManager[Workers]],
+    tell: Callable[[Event], None],
+) -> dict[str, tuple[JobState, str]]:
+    """Measures the jobs that have no result in `folder` yet; returns the state of each, and the reason for it.
+
+    The folder is made if it does not exist. `tell` receives each entry of the log. Raises PlanError when the folder
+    holds runs of other plans, or another session of the campaign is under way.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with sole_owner(folder), campaign_log(folder) as log:
+        _check_plans(jobs, folder)
+        done = frozenset(job.key for job in jobs if any(is_complete(folder / job.folder(each)) for each in job.plans))
+        queue = Queue(jobs, [*campaign.testbeds], campaign.max_failures, done)
+
+        def note(entry: Event) -> None:
+            log.append(entry)
+            tell(entry)
+
+        named = tuple(LoggedJob(run=job.run, place=job.place) for job in jobs)
+        note(CampaignStarted(name=campaign.name, jobs=named, done=len(done)))
+        interrupted = True
+        try:
+            with workers() as used:
+                _work(campaign, queue, folder, used, note)
+            interrupted = False
+        finally:
+            states = queue.states()
+            left = [(job, *states[job.key]) for job in named if states[job.key][0] is not JobState.DONE]
+            told = tuple(job.model_copy(update={"state": state, "reason": reason}) for job, state, reason in left)
+            note(CampaignEnded(left=told, interrupted=interrupted))
+    return queue.states()
+
+
+def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note: Callable[[Event], None]) -> None:
+    """Keeps each testbed busy until no job is left for any."""
+    under_way: dict[str, Job] = {}
+
+    def begin(testbed: str) -> None:
+        if testbed not in under_way and (job := queue.take(testbed)):
+            under_way[testbed] = job
+            own = job.folder(testbed)
+            note(JobStarted(run=job.run, place=job.place, testbed=testbed, folder=str(own)))
+            plan = job.plans[testbed].to_yaml()
+            workers.submit(testbed, Task(job.key, (folder / own).absolute(), plan, tuple(map(tuple, job.prepare))))
+
+    for testbed in campaign.testbeds:
+        begin(testbed)
+    while under_way:
+        testbed, outcome = workers.next()
+        job = under_way.pop(testbed)
+        note(
+            JobEnded(
+                run=job.run,
+                place=job.place,
+                testbed=testbed,
+                folder=str(job.folder(testbed)),
+                ending=outcome.ending,
+                exit_code=outcome.exit_code,
+                reason=outcome.reason,
+            )
+        )
+        offered = queue.finish(job, testbed, outcome.ending, outcome.reason)
+        if testbed in queue.set_aside:
+            note(TestbedSetAside(testbed=testbed, reason=outcome.reason))
+        for each in dict.fromkeys([testbed, *offered]):
+            begin(each)
+
+
+def _check_plans(jobs: Sequence[Job], folder: Path) -> None:
+    for job in jobs:
+        for testbed, plan in job.plans.items():
+            written = folder / job.folder(testbed) / PLAN_FILE
+            try:
+                before = written.read_text(encoding="utf-8")
+            except OSError:
+                continue
+            if before != plan.to_yaml():
+                raise PlanError(
+                    f"{written} is not the plan of {job.run} on {testbed} as the campaign has it now: take back the "
+                    "change, or measure the campaign into another folder by --output"
+                )

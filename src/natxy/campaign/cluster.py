@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has jobs carried out by Dask's workers, one for each testbed; only this file knows Dask.
+
+A worker has the testbed's name and one unit of the resource `testbed`, so that it never has two jobs at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import dask
+from distributed import Client, Future, Scheduler, SpecCluster, Worker, as_completed, get_worker
+
+from natxy.campaign.queue import Ending
+from natxy.campaign.task import Outcome, Task
+from natxy.errors import PlanError
+from natxy.system.temporary_folder import temporary_folder
+
+CarryOut = Callable[[Task, Callable[[], bool]], Outcome]
+
+_RESOURCE: Final = {"testbed": 1}
+_LOOK_S: Final = 0.05
+_ANSWER_S: Final = 10
+_QUIET: Final = {
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.scheduler.work-stealing": False,
+}
+
+# The jobs that workers in this process carry out at the moment.
+_under_way: set[str] = set()
+
+
+class Workers:
+    """Passes tasks to workers, and returns their outcomes as they come."""
+
+    def __init__(self, client: Client, carry_out: CarryOut) -> None:
+        self._client = client
+        self._carry_out = carry_out
+        self._futures: dict[str, tuple[str, Future]] = {}
+        self._finished = as_completed([], raise_errors=False)
+
+    def submit(self, testbed: str, task: Task) -> None:
+        """Has a testbed's worker carry out a task; the testbed has no other one."""
+        future = self._client.submit(
+            partial(_on_worker, self._carry_out), task, workers=[testbed], resources=_RESOURCE, pure=False, retries=0
+        )
+        self._futures[future.key] = testbed, future
+        self._finished.add(future)
+
+    def next(self) -> tuple[str, Outcome]:
+        """Waits for an outcome; returns it with its testbed. Raises PlanError when the scheduler is lost."""
+        future = next(self._finished)
+        testbed, _ = self._futures.pop(future.key)
+        if future.status == "finished":
+            return testbed, future.result()
+        if future.status in ("cancelled", "lost"):
+            raise PlanError("Dask's scheduler was lost; start it again, then the same command goes on")
+        return testbed, Outcome(Ending.FAILED, None, f"the worker failed: {future.exception()}")
+
+    def cancel(self) -> None:
+        """Asks the workers to end their jobs, and waits for those in this process."""
+        self._client.cancel([future for _, future in self._futures.values()], force=True)
+        while _under_way:
+            time.sleep(_LOOK_S)
+
+
+@contextmanager
+def workers(testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None = None) -> Iterator[Workers]:
+    """Yields the workers of the testbeds: those of a scheduler at an address, or else threads of this process.
+
+    Jobs that are under way when the context ends are ended too. Raises PlanError when a testbed has no worker.
+    """
+    for name in ("distributed", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with dask.config.set(_QUIET):
+        if scheduler is None:
+            with (
+                temporary_folder("natxy-campaign-") as scratch,
+                _own(testbeds, scratch) as cluster,
+                Client(cluster) as client,
+            ):
+                yield from _used(client, carry_out)
+        else:
+            try:
+                client = Client(scheduler, timeout=_ANSWER_S)
+            except (OSError, TimeoutError, ValueError) as error:
+                raise PlanError(f"--scheduler {scheduler}: no scheduler of Dask answers there: {error}") from error
+            with client:
+                _check_workers(client, testbeds)
+                yield from _used(client, carry_out)
+
+
+def _used(client: Client, carry_out: CarryOut) -> Iterator[Workers]:
+    found = Workers(client, carry_out)
+    try:
+        yield found
+    finally:
+        found.cancel()
+
+
+def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
+    options = {
+        "nthreads": 1, "resources": _RESOURCE, "memory_limit": 0, "protocol": "inproc://", "dashboard": False,
+        "local_directory": str(scratch),
+    }  # fmt: skip
+    return SpecCluster(
+        workers={name: {"cls": Worker, "options": options} for name in testbeds},
+        scheduler={"cls": Scheduler, "options": {"protocol": "inproc://", "dashboard": False}},
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def _check_workers(client: Client, testbeds: Sequence[str]) -> None:
+    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    named = {worker["name"] for worker in found.values() if worker["resources"].get("testbed")}
+    if missing := [testbed for testbed in testbeds if testbed not in named]:
+        raise PlanError(
+            f"no worker of the scheduler is for the testbed {missing[0]}: start one on its tester by `dask worker "
+            f"ADDRESS --name {missing[0]} --nthreads 1 --resources testbed=1 --no-nanny`"
+        )
+
+
+def _on_worker(carry_out: CarryOut, task: Task) -> Outcome:
+    worker = get_worker()
+    key = worker.get_current_task()
+    own = f"{threading.get_ident()}-{key}"
+
+    def wanted() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is not None and state.state != "cancelled"
+
+    _under_way.add(own)
+    try:
+        return carry_out(task, wanted)
+    finally:
+        _under_way.discard(own)

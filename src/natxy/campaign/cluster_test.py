@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from natxy.campaign.queue import Ending
+from natxy.campaign.task import Outcome, Task
+from natxy.errors import PlanError
+from tests.support.command import HANG_S
+
+cluster = pytest.importorskip("natxy.campaign.cluster", reason="dask is not installed")
+
+
+def task(key: str) -> Task:
+    return Task(key, Path("/nowhere"), "")
+
+
+# Dask passes functions by their names.
+both, release, begun, ended = threading.Barrier(2), threading.Event(), threading.Event(), threading.Event()
+
+
+def carry_out(given: Task, wanted: Callable[[], bool]) -> Outcome:
+    match given.key:
+        case "first":
+            both.wait(HANG_S)
+            assert release.wait(HANG_S)
+        case "second":
+            both.wait(HANG_S)
+        case "bug":
+            raise ZeroDivisionError("oh")
+        case "long":
+            begun.set()
+            while wanted():
+                time.sleep(0.01)
+            ended.set()
+    assert wanted() != (given.key == "long")
+    return Outcome(Ending.DONE, 0, given.key)
+
+
+def test_each_testbed_has_a_worker_and_an_outcome_comes_as_soon_as_it_is_there() -> None:
+    with cluster.workers(["a", "b"], carry_out) as used:
+        used.submit("a", task("first"))
+        used.submit("b", task("second"))
+        assert used.next() == ("b", Outcome(Ending.DONE, 0, "second"))
+        used.submit("b", task("third"))
+        assert used.next() == ("b", Outcome(Ending.DONE, 0, "third"))
+        release.set()
+        assert used.next() == ("a", Outcome(Ending.DONE, 0, "first"))
+
+
+def test_jobs_end_before_the_workers_do_and_a_bug_fails_one_job() -> None:
+    with cluster.workers(["a", "b"], carry_out) as used:
+        used.submit("a", task("long"))
+        used.submit("b", task("bug"))
+        assert used.next() == ("b", Outcome(Ending.FAILED, None, "the worker failed: oh"))
+        assert begun.wait(HANG_S)
+    assert ended.is_set()
+
+
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_ANSWER_S", 0.5)
+    with (
+        pytest.raises(PlanError, match=r"--scheduler tcp://127\.0\.0\.1:1: no scheduler of Dask answers there"),
+        cluster.workers(["a"], lambda *_: None, "tcp://127.0.0.1:1"),
+    ):
+        pass

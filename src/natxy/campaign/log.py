@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes and reads the log of a campaign: which testbed carried out which job, when, and how that ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from natxy import __version__
+from natxy.campaign.queue import Ending, JobState
+from natxy.errors import PlanError
+from natxy.events.base import Event
+from natxy.system.whole_file import appended_file
+from natxy.untrusted.texts import safe_json
+
+LOG_FILE: Final = "campaign.jsonl"
+
+
+class LoggedJob(BaseModel):
+    """Names a job, and where it is not measured, says why."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    run: str
+    place: str
+    state: JobState = JobState.WAITING
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.run}/{self.place}"
+
+
+class CampaignStarted(Event):
+    """A session of the campaign begins; `done`: how many of its jobs are done already."""
+
+    event: Literal["campaign_started"] = "campaign_started"
+    name: str
+    natxy_version: str = __version__
+    jobs: tuple[LoggedJob, ...]
+    done: int
+
+
+class JobStarted(Event):
+    """A testbed begins a job, or resumes it. `folder`: that of the run, within that of the campaign."""
+
+    event: Literal["job_started"] = "job_started"
+    run: str
+    place: str
+    testbed: str
+    folder: str
+
+
+class JobEnded(Event):
+    """An attempt at a job has ended."""
+
+    event: Literal["job_ended"] = "job_ended"
+    run: str
+    place: str
+    testbed: str
+    folder: str
+    ending: Ending
+    exit_code: int | None
+    reason: str
+
+
+class TestbedSetAside(Event):
+    """A testbed is used no more in this session, because it failed too often."""
+
+    event: Literal["testbed_set_aside"] = "testbed_set_aside"
+    testbed: str
+    reason: str
+
+
+class CampaignEnded(Event):
+    """The session has ended; `left`: the jobs that are not done."""
+
+    event: Literal["campaign_ended"] = "campaign_ended"
+    left: tuple[LoggedJob, ...]
+    interrupted: bool = False
+
+
+_ENTRY: Final[TypeAdapter[Any]] = TypeAdapter(
+    Annotated[CampaignStarted | JobStarted | JobEnded | TestbedSetAside | CampaignEnded, Field(discriminator="event")]
+)
+
+
+class CampaignLog:
+    """Appends entries, each of which is on the disk before anything else happens."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def append(self, entry: Event) -> None:
+        os.write(self._fd, safe_json(entry.model_dump_json()).encode() + b"\n")
+        os.fdatasync(self._fd)
+
+
+@contextmanager
+def campaign_log(folder: Path) -> Iterator[CampaignLog]:
+    """Yields the log of the campaign in a folder, without the half of a line that a killed session left."""
+    with appended_file(folder / LOG_FILE) as file:
+        file.seek(0)
+        written = file.read()
+        file.truncate(written.rfind(b"\n") + 1)
+        yield CampaignLog(file.fileno())
+
+
+def read_log(folder: Path) -> list[Event]:
+    """Returns the entries, the oldest first, without a last line that is not whole.
+
+    Raises PlanError when there is no log, or a line is no entry.
+    """
+    file = folder / LOG_FILE
+    try:
+        *lines, _ = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise PlanError(f"{folder} is not the folder of a campaign: {LOG_FILE}: {error.strerror}") from error
+    entries: list[Event] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            entries.append(_ENTRY.validate_json(line))
+        except ValidationError as error:
+            # A later natxy may tell more.
+            if error.errors()[0]["type"] != "union_tag_invalid":
+                raise PlanError(f"{file}:{number}: no entry of a campaign's log") from error
+    return entries

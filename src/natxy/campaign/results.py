@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads from the folder of a campaign how far each job is, and what its runs have measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from natxy.campaign.log import CampaignEnded, CampaignStarted, JobEnded, JobStarted, TestbedSetAside, read_log
+from natxy.campaign.queue import Ending, JobState
+from natxy.campaign.task import is_complete
+from natxy.errors import PlanError
+from natxy.events.base import Event
+from natxy.results.reader import RunReader
+from natxy.results.records import RunRecord
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """Holds how far a job is. `folder`: that of its last run, within the campaign's; None if it never began."""
+
+    run: str
+    place: str
+    state: JobState
+    reason: str
+    testbed: str | None
+    folder: str | None
+    record: RunRecord | None
+
+
+@dataclass(frozen=True)
+class CampaignResults:
+    """Holds the jobs in the campaign's order, and the log."""
+
+    name: str
+    jobs: Sequence[JobResult]
+    entries: Sequence[Event]
+
+    @property
+    def failures(self) -> Iterator[JobEnded]:
+        """The attempts that did not end with a result, the oldest first."""
+        return (each for each in self.entries if isinstance(each, JobEnded) and each.ending is not Ending.DONE)
+
+    @property
+    def set_aside(self) -> Iterator[TestbedSetAside]:
+        return (each for each in self.entries if isinstance(each, TestbedSetAside))
+
+
+def read_campaign(folder: Path) -> CampaignResults:
+    """Returns what the campaign in a folder has measured so far. Raises PlanError when there is none."""
+    entries = read_log(folder)
+    begun = next((each for each in reversed(entries) if isinstance(each, CampaignStarted)), None)
+    if begun is None:
+        raise PlanError(f"{folder} holds no campaign yet")
+    last: dict[tuple[str, str], JobStarted | JobEnded] = {}
+    left: dict[tuple[str, str], tuple[JobState, str]] = {}
+    for entry in entries:
+        match entry:
+            case CampaignStarted():
+                left = {}
+            case JobStarted() | JobEnded():
+                last[entry.run, entry.place] = entry
+            case CampaignEnded():
+                left = {(job.run, job.place): (job.state, job.reason) for job in entry.left}
+    jobs = []
+    for job in begun.jobs:
+        attempt, state = last.get((job.run, job.place)), left.get((job.run, job.place))
+        jobs.append(_result(folder, job.run, job.place, attempt, state))
+    return CampaignResults(begun.name, jobs, entries)
+
+
+def _result(
+    folder: Path, run: str, place: str, attempt: JobStarted | JobEnded | None, left: tuple[JobState, str] | None
+) -> JobResult:
+    if attempt is None:
+        state, reason = left or (JobState.WAITING, "")
+        return JobResult(run, place, state, reason, None, None, None)
+    own = folder / attempt.folder
+    if is_complete(own):
+        state, reason = JobState.DONE, ""
+    elif left:
+        state, reason = left
+    else:
+        state = JobState.RUNNING if isinstance(attempt, JobStarted) else JobState.WAITING
+        reason = attempt.reason if isinstance(attempt, JobEnded) else ""
+    try:
+        record = RunReader(own, trials=False).run
+    except PlanError:
+        record = None
+    return JobResult(run, place, state, reason, attempt.testbed, attempt.folder, record)

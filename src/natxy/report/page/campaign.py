@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renders a campaign as one HTML file: its runs by testbed, what they measured, and what failed and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from natxy.campaign.queue import JobState
+from natxy.campaign.results import CampaignResults, JobResult, read_campaign
+from natxy.report.page.html import REPORT_FILE
+from natxy.report.page.shared import style, template
+from natxy.report.page.terms import Explainer
+from natxy.report.tables.table import Column, Table
+from natxy.report.words import headlines, wording
+from natxy.results.records import ExperimentRecord
+from natxy.system.whole_file import whole_file
+
+_NOTE: Final = (
+    "Medians, with their 95 % confidence intervals in brackets; in parentheses, the share of the first place that has "
+    "a result."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Holds what the matrix shows of a job; `link` is empty without a report."""
+
+    text: str
+    state: str
+    link: str
+    testbed: str
+
+
+@dataclass(frozen=True)
+class Row:
+    run: str
+    cells: Sequence[Cell | None]
+
+
+def write_campaign_report(folder: Path) -> Path:
+    """Writes report.html into the folder of a campaign and returns the file.
+
+    Raises PlanError without a campaign there, OSError when the file cannot be written.
+    """
+    page = render(read_campaign(folder))
+    with whole_file(folder / REPORT_FILE) as out:
+        out.write(page.encode())
+    return folder / REPORT_FILE
+
+
+def render(campaign: CampaignResults) -> str:
+    places = [*dict.fromkeys(job.place for job in campaign.jobs)]
+    found = {(job.run, job.place): job for job in campaign.jobs}
+    runs = [*dict.fromkeys(job.run for job in campaign.jobs)]
+    left = [job for job in campaign.jobs if job.state is not JobState.DONE]
+    times = [entry.time for entry in campaign.entries]
+    return template("campaign.html.j2", Explainer()).render(
+        name=campaign.name,
+        style=style(),
+        done=len(campaign.jobs) - len(left),
+        count=len(campaign.jobs),
+        period=f"{_moment(times[0])} to {_moment(times[-1])} UTC",
+        places=places,
+        rows=[Row(run, [_cell(found.get((run, place))) for place in places]) for run in runs],
+        left=[(f"{job.run} on {job.place}", job.state.value, job.reason) for job in left],
+        figures=[_figures(run, [job for job in campaign.jobs if job.run == run]) for run in runs],
+        note=_NOTE,
+        failures=_failures(campaign),
+        set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
+    )
+
+
+def _cell(job: JobResult | None) -> Cell | None:
+    if job is None:
+        return None
+    measured = [each for each in job.record.experiments if each.statistics] if job.record else []
+    text = headlines.headline(measured[0]) if measured else ""
+    if len(measured) > 1:
+        text += f" and {len(measured) - 1} more"
+    link = f"{quote(job.folder)}/{REPORT_FILE}" if job.folder and measured else ""
+    elsewhere = job.testbed if job.testbed and job.testbed != job.place else ""
+    return Cell(text, job.state.value, link, elsewhere)
+
+
+def _figures(run: str, jobs: Sequence[JobResult]) -> Table:
+    """Returns a table with an experiment a row and a place a column."""
+    by_place = {job.place: {each.name: each for each in job.record.experiments} if job.record else {} for job in jobs}
+    names = dict.fromkeys(name for experiments in by_place.values() for name in experiments)
+    rows = tuple(
+        (_title([by_place[place].get(name) for place in by_place]), *_values([by_place[p].get(name) for p in by_place]))
+        for name in names
+    )
+    columns = (Column("Experiment"), *(Column(place, numeric=True) for place in by_place))
+    return Table(run, columns, rows)
+
+
+def _title(experiments: Sequence[ExperimentRecord | None]) -> str:
+    first = next(each for each in experiments if each)
+    return f"{first.title}, {headlines.kind(first)}"
+
+
+def _values(experiments: Sequence[ExperimentRecord | None]) -> Iterator[str]:
+    first = next((each for each in experiments if each and each.statistics), None)
+    for each in experiments:
+        if each is None or each.statistics is None:
+            yield wording.ABSENT
+        elif first is None or first.statistics is None or each is first or not first.statistics.median:
+            yield headlines.with_interval(each)
+        else:
+            share = 100 * each.statistics.median / first.statistics.median
+            yield f"{headlines.with_interval(each)} ({wording.percent(share, 1)})"
+
+
+def _failures(campaign: CampaignResults) -> Table:
+    columns = (Column("When, UTC"), Column("Job"), Column("Testbed"), Column("Why"))
+    rows = tuple(
+        (_moment(each.time), f"{each.run}/{each.place}", each.testbed, each.reason) for each in campaign.failures
+    )
+    return Table("Attempts without a result", columns, rows)
+
+
+def _moment(time: str) -> str:
+    return time[:19].replace("T", " ")

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from natxy.campaign.log import (
+    CampaignEnded,
+    CampaignStarted,
+    JobEnded,
+    JobStarted,
+    LoggedJob,
+    TestbedSetAside,
+    campaign_log,
+)
+from natxy.campaign.queue import Ending, JobState
+from natxy.events.base import Event
+from natxy.events.listener import RunListener
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.report.page.campaign import write_campaign_report
+from natxy.run.run import run_plan
+
+EVIL = '"><script>alert(1)</script>'
+
+
+def log(folder: Path, *entries: Event) -> None:
+    folder.mkdir(exist_ok=True)
+    with campaign_log(folder) as written:
+        for entry in entries:
+            written.append(entry)
+
+
+def attempt(
+    job: LoggedJob, testbed: str, folder: str, ending: Ending = Ending.DONE, reason: str = ""
+) -> tuple[Event, Event]:
+    code = 0 if ending is Ending.DONE else 4
+    return (
+        JobStarted(run=job.run, place=job.place, testbed=testbed, folder=folder),
+        JobEnded(
+            run=job.run, place=job.place, testbed=testbed, folder=folder, ending=ending, exit_code=code, reason=reason
+        ),
+    )
+
+
+def measured(folder: Path, limit: str) -> None:
+    experiment = {
+        "name": "a", "title": EVIL, "procedure": "throughput",
+        "gateway": {"driver": "simulated", "forwarding_fps": limit},
+        "search": {"min_rate": "1k", "max_rate": "100k", "error": "1k"},
+    }  # fmt: skip
+    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": 1, "experiments": [experiment]}
+    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
+
+
+def test_the_page_has_each_figure_by_place_and_what_failed_and_why(tmp_path: Path) -> None:
+    own, other, last = [LoggedJob(run=run, place=place) for run, place in (("x", "one"), ("x", "two"), ("y", "two"))]
+    log(
+        tmp_path,
+        CampaignStarted(name="night", jobs=(own, other, last), done=0),
+        *attempt(own, "one", "runs/x/one"),
+        *attempt(other, "two", "runs/x/two", Ending.FAILED, f"dead{EVIL}"),
+        TestbedSetAside(testbed="two", reason="dead"),
+        *attempt(other, "one", "runs/x/two@one"),
+        CampaignEnded(left=(last.model_copy(update={"state": JobState.FAILED, "reason": "two is set aside"}),)),
+    )
+    measured(tmp_path / "runs/x/one", "40k")
+    measured(tmp_path / "runs/x/two@one", "20k")
+    page = write_campaign_report(tmp_path).read_text()
+    assert "<script" not in page
+    assert re.search(r'badge failed">2 of 3 measured<', page)
+    assert re.search(r'<a href="runs/x/one/report.html">\d+(\.\d+)? kfps</a></td>', page)
+    assert re.search(r'<a href="runs/x/two%40one/report.html">\d+(\.\d+)? kfps</a> <span class="note">on one<', page)
+    assert re.search(r"kfps \((4\d|5\d)\.\d %\)", page)
+    assert "<b>y on two</b>: failed: two is set aside" in page
+    assert "<b>two</b> was set aside after failures in a row: dead" in page
+    assert "Attempts without a result (1)" in page
+
+
+def test_a_job_under_way_and_one_that_waits_are_shown(tmp_path: Path) -> None:
+    names = (LoggedJob(run="x", place="one"), LoggedJob(run="y", place="one"))
+    log(
+        tmp_path,
+        CampaignStarted(name="night", jobs=names, done=0),
+        JobStarted(run="x", place="one", testbed="one", folder="runs/x/one"),
+    )
+    page = write_campaign_report(tmp_path).read_text()
+    assert "<b>x on one</b>: running" in page
+    assert "<b>y on one</b>: waiting" in page
