@@ -208,8 +208,7 @@ void expect_distinct_samples(double width) {
     std::vector<std::uint64_t> numbers(samples);
     std::ranges::generate(numbers, [&] { return maker.below(space.size()); });
     std::ranges::sort(numbers);
-    const auto repeated = std::ranges::unique(numbers);
-    numbers.erase(repeated.begin(), repeated.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     const Places<F> places(fields);
     std::vector<std::uint64_t> found(numbers.size());
     std::ranges::transform(numbers, found.begin(), [&](std::uint64_t number) { return places.of(space.at(number)); });

@@ -102,10 +102,11 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     if (count == 0) continue;
     const auto arrivals = std::span(arrivals_).first(count);
     for (std::size_t i = 0; i < count; ++i) arrivals[i] = Arrival(reception.form.datagram(frames[i]));
-    const auto misrouted = std::ranges::remove_if(
-        arrivals, [&](const Arrival& arrival) { return arrival.sequence >= reception.stream.frames; });
-    reception.counts.misrouted += misrouted.size();
-    record(queue, stream, arrivals.first(count - misrouted.size()), now);
+    const auto kept = std::remove_if(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
+      return arrival.sequence >= reception.stream.frames;
+    });
+    reception.counts.misrouted += static_cast<std::uint64_t>(arrivals.end() - kept);
+    record(queue, stream, {arrivals.begin(), kept}, now);
     return count;
   }
   return 0;
