@@ -84,8 +84,8 @@ def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note
             under_way[testbed] = job
             own = job.folder(testbed)
             note(JobStarted(run=job.run, place=job.place, testbed=testbed, folder=str(own)))
-            plan = job.plans[testbed].to_yaml()
-            workers.submit(testbed, Task(job.key, (folder / own).absolute(), plan, tuple(map(tuple, job.prepare))))
+            plan, tester = job.plans[testbed].to_yaml(), campaign.testbeds[testbed].tester
+            workers.submit(testbed, Task(job.key, (folder / own).absolute(), plan, job.prepare, tester))
 
     for testbed in campaign.testbeds:
         begin(testbed)

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from natxy.campaign.campaign import Workers, carry_out_campaign
+from natxy.campaign.here import carry_out_here
 from natxy.campaign.jobs import Job
 from natxy.campaign.log import CampaignEnded, CampaignStarted, JobEnded, JobStarted, TestbedSetAside, read_log
 from natxy.campaign.model import Campaign
 from natxy.campaign.queue import Ending, JobState
-from natxy.campaign.task import Outcome, Task, carry_out, is_complete
+from natxy.campaign.task import Outcome, Task, is_complete
 from natxy.errors import PlanError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
@@ -154,7 +155,7 @@ def test_a_job_that_is_not_wanted_any_more_ends_and_can_be_resumed(tmp_path: Pat
     def until_begun() -> bool:
         return not (tmp_path / "runs/x/one/results.sqlite").exists()
 
-    outcome = carry_out(slow(tmp_path / "runs/x/one"), until_begun)
+    outcome = carry_out_here(slow(tmp_path / "runs/x/one"), until_begun)
     assert (outcome.ending, outcome.exit_code, outcome.reason) == (Ending.FAILED, 130, "interrupted")
     assert not is_complete(tmp_path / "runs/x/one")
 
@@ -170,7 +171,7 @@ def test_a_killed_job_says_so_and_its_remains_are_kept(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         return True
 
-    outcome = carry_out(slow(folder), kill)
+    outcome = carry_out_here(slow(folder), kill)
     assert (outcome.ending, outcome.exit_code, outcome.reason) == (Ending.FAILED, -9, "killed by SIGKILL")
     assert (folder.with_name("one.left-1") / "events.jsonl").read_text().startswith("of a session")
 
@@ -185,8 +186,9 @@ def _measures(pid: int, folder: Path) -> bool:
 def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     folder = tmp_path / "runs/x/one"
     code = (
-        "import sys\nfrom pathlib import Path\nfrom natxy.campaign.task import Task, carry_out\n"
-        "carry_out(Task('x/one', Path(sys.argv[1]), sys.stdin.read()), lambda: True)"
+        "import sys\nfrom pathlib import Path\n"
+        "from natxy.campaign.here import carry_out_here\nfrom natxy.campaign.task import Task\n"
+        "carry_out_here(Task('x/one', Path(sys.argv[1]), sys.stdin.read()), lambda: True)"
     )
     with subprocess.Popen([sys.executable, "-c", code, folder], stdin=subprocess.PIPE, text=True) as worker:
         assert worker.stdin
@@ -204,7 +206,7 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_is_wrong_there_is_refused(tmp_path: Path) -> None:
-    outcome = carry_out(Task("x/one", tmp_path / "one", "name: p\n"), lambda: True)
+    outcome = carry_out_here(Task("x/one", tmp_path / "one", "name: p\n"), lambda: True)
     assert (outcome.ending, outcome.exit_code) == (Ending.REFUSED, 2)
     assert not is_complete(tmp_path / "one")
 

@@ -13,15 +13,16 @@ from typing import Annotated
 import typer
 
 from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign
+from natxy.campaign.carrying import carry_out
 from natxy.campaign.duration import duration_s
 from natxy.campaign.jobs import Job, jobs_of
 from natxy.campaign.loading import load_campaign
 from natxy.campaign.log import CampaignStarted, JobEnded, JobStarted, TestbedSetAside
 from natxy.campaign.model import Campaign
 from natxy.campaign.queue import Ending, JobState
-from natxy.campaign.task import carry_out
+from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole
-from natxy.cli.errors import reported_errors
+from natxy.cli.errors import reported_errors, warn
 from natxy.errors import DutError, PlanError
 from natxy.events.base import Event
 from natxy.plan.model.units import counted, format_duration
@@ -74,6 +75,7 @@ def campaign(
                 f"installed; run {sys.executable} -m pip install 'dask>=2025.1' 'distributed>=2025.1'"
             ) from error
         folder = output or CAMPAIGNS / found.name
+        _give_back()
         states = carry_out_campaign(
             found,
             jobs,
@@ -81,10 +83,18 @@ def campaign(
             partial(workers, [*found.testbeds], carry_out, scheduler),
             partial(_tell, console),
         )
+        _give_back()
         page = write_campaign_report(folder)
         console.print(f"Report: {page}", soft_wrap=True)
         if not _end(states, console):
             raise typer.Exit(DutError.exit_code)
+
+
+def _give_back() -> None:
+    """Gives back what killed runs and campaigns left on this machine."""
+    for returned in give_back(lambda entry: entry.place.ssh is None):
+        if returned.problem:
+            warn(f"{described(returned.entry)} could not be given back: {returned.problem}")
 
 
 def _described(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]:

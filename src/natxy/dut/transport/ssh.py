@@ -87,7 +87,7 @@ class SshTransport:
         return done
 
     def describe(self) -> str:
-        return f"ssh {self._target}"
+        return described(self._target)
 
     def place(self) -> Place:
         """Returns the machine with its present boot, and the network namespace of the commands there.
@@ -146,45 +146,52 @@ class SshTransport:
     async def _connected(self) -> asyncssh.SSHClientConnection:
         async with self._connecting:
             if self._connection is None or self._connection.is_closed():
-                self._connection = await self._connect()
+                self._connection = await connect(self._target)
             return self._connection
-
-    async def _connect(self) -> asyncssh.SSHClientConnection:
-        target = self._target
-        given = {"username": target.user, "port": target.port, "config": target.config and [target.config]}
-        try:
-            return await asyncssh.connect(
-                target.host,
-                connect_timeout=target.connect_timeout,
-                login_timeout=target.connect_timeout,
-                keepalive_interval=_KEEPALIVE_S,
-                keepalive_count_max=_KEEPALIVES_MISSED,
-                **{name: value for name, value in given.items() if value is not None},
-            )
-        except asyncssh.HostKeyNotVerifiable as error:
-            raise DutError(
-                f"{self.describe()}: the host's key differs from known_hosts or is missing there ({error.reason}); "
-                f"compare its fingerprint and add it, e.g. by `ssh {target}`"
-            ) from error
-        except asyncssh.PermissionDenied as error:
-            raise DutError(
-                f"{self.describe()}: the login was refused ({error.reason}); natxy asks for no password: "
-                f"make `ssh -o BatchMode=yes {target} true` work"
-            ) from error
-        except (TimeoutError, asyncssh.TimeoutError) as error:
-            raise UnreachableError(
-                f"{self.describe()}: no answer within {target.connect_timeout:g} s; check that it is up "
-                "and that its management address is right"
-            ) from error
-        except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
-            raise DutError(f"{self.describe()}: the ssh configuration or one of its keys is wrong: {error}") from error
-        except (asyncssh.Error, OSError) as error:
-            raise UnreachableError(f"{self.describe()}: {_reason(error)}; make `ssh {target} true` work") from error
 
     async def _disconnect(self) -> None:
         if self._connection:
             self._connection.close()
             await self._connection.wait_closed()
+
+
+async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
+    """Opens a connection, by keys. Raises DutError, which is an UnreachableError when there is no answer."""
+    where = described(target)
+    given = {"username": target.user, "port": target.port, "config": target.config and [target.config]}
+    try:
+        return await asyncssh.connect(
+            target.host,
+            connect_timeout=target.connect_timeout,
+            login_timeout=target.connect_timeout,
+            keepalive_interval=_KEEPALIVE_S,
+            keepalive_count_max=_KEEPALIVES_MISSED,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    except asyncssh.HostKeyNotVerifiable as error:
+        raise DutError(
+            f"{where}: the host's key differs from known_hosts or is missing there ({error.reason}); "
+            f"compare its fingerprint and add it, e.g. by `ssh {target}`"
+        ) from error
+    except asyncssh.PermissionDenied as error:
+        raise DutError(
+            f"{where}: the login was refused ({error.reason}); natxy asks for no password: "
+            f"make `ssh -o BatchMode=yes {target} true` work"
+        ) from error
+    except (TimeoutError, asyncssh.TimeoutError) as error:
+        raise UnreachableError(
+            f"{where}: no answer within {target.connect_timeout:g} s; check that it is up "
+            "and that its management address is right"
+        ) from error
+    except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
+        raise DutError(f"{where}: the ssh configuration or one of its keys is wrong: {error}") from error
+    except (asyncssh.Error, OSError) as error:
+        raise UnreachableError(f"{where}: {_reason(error)}; make `ssh {target} true` work") from error
+
+
+def described(target: SshTarget) -> str:
+    """Returns a machine as error messages name it."""
+    return f"ssh {target}"
 
 
 def _text(output: object) -> str:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from natxy.campaign.model import Tester
+from natxy.campaign.queue import Ending
+from natxy.campaign.task import Outcome, Task
+from natxy.campaign.there import carry_out_there, folder_there
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.results.records import RunState
+from tests.support import needs
+from tests.support.processes import runs
+from tests.support.sshd import Sshd, running_sshd
+from tests.support.timing import wait_until
+
+pytestmark = needs.SSHD
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[Sshd]:
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
+
+
+@pytest.fixture
+def tester(sshd: Sshd) -> Tester:
+    return Tester(ssh=sshd.target, natxy=str(Path(sys.executable).with_name("natxy")))
+
+
+def there(given: Task) -> Path:
+    """Returns the folder of a task on the tester: this machine is that too."""
+    return Path(pwd.getpwuid(os.getuid()).pw_dir) / folder_there(given)
+
+
+def has_measured(given: Task) -> bool:
+    events = there(given) / "run/events.jsonl"
+    return events.exists() and "trial_finished" in events.read_text()
+
+
+def task(tmp_path: Path, repeat: int) -> Task:
+    experiment = {
+        "name": "a", "gateway": "simulated", "procedure": "throughput",
+        "search": {"min_rate": "1k", "max_rate": "9k", "error": "1k"},
+    }  # fmt: skip
+    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": repeat, "experiments": [experiment]}
+    return Task("x/far", tmp_path / "campaign/runs/x/far", resolve(Plan.model_validate(plan)).to_yaml(), [["true"]])
+
+
+def test_what_is_not_wanted_any_more_ends_there_and_comes_home_in_part(tester: Tester, tmp_path: Path) -> None:
+    given = task(tmp_path, 10_000)
+    try:
+        outcome = carry_out_there(given, tester, lambda: not has_measured(given))
+        assert outcome == Outcome(Ending.FAILED, 130, "interrupted")
+        assert RunReader(given.folder).run.state is RunState.INTERRUPTED
+    finally:
+        shutil.rmtree(there(given))
+
+
+def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
+    sshd: Sshd, tester: Tester, tmp_path: Path
+) -> None:
+    given = task(tmp_path, 40)
+    pids: list[int] = []
+
+    def lose() -> bool:
+        if not pids and has_measured(given):
+            pids.append(int((there(given) / "pid").read_text()))
+            sshd.stop()
+        return True
+
+    outcome = carry_out_there(given, tester, lose)
+    assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
+    assert outcome.reason.startswith(f"{tester.ssh}: ")
+    wait_until(lambda: not runs(pids[0]))
+    sshd.start()
+    assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
+    assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 40
+    assert not there(given).exists()
+    assert [path.name for path in given.folder.parent.iterdir() if path != given.folder] == ["far.log"]
+    assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
+
+
+def test_a_tester_without_natxy_is_named(tester: Tester, tmp_path: Path) -> None:
+    given = task(tmp_path, 1)
+    try:
+        outcome = carry_out_there(given, tester.model_copy(update={"natxy": "/nowhere/natxy"}), lambda: True)
+        assert outcome.ending is Ending.FAILED
+        assert outcome.reason == f"{tester.ssh}: /nowhere/natxy is not installed there; give the path by `natxy`"
+    finally:
+        shutil.rmtree(there(given))

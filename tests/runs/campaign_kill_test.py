@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills a campaign on two labs, its runs and their engines at random moments, and begins it again until it is complete.
+
+`python -m tests.runs.campaign_kill_test FOLDER KILLS SEED` does the same with more kills, and prints what it found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.campaign.task import is_complete
+from natxy.system.ledger import Ledger
+from tests.support import needs
+from tests.support.command import HANG_S, command
+from tests.support.processes import is_engine, runs
+
+pytestmark = [*needs.LAB, pytest.mark.long]
+
+KILLS: Final = 8
+VICTIMS: Final = ("campaign", "run", "engine")
+PLAN: Final = """
+name: killed
+timing: {preset: lab, trial: 100ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 3
+defaults: {max_invalid: 50, search: {min_rate: 2k, max_rate: 4k, error: 500}, procedure: throughput}
+experiments:
+  - {name: forwarding, gateway: linux-forward}
+"""
+CAMPAIGN: Final = """
+name: killed
+max_failures: 1000
+testbeds:
+  one: {testbed: {kind: lab}, same_hardware: alike}
+  two: {testbed: {kind: lab}, same_hardware: alike}
+runs:
+  - {name: x, plan: plan.yaml, on: [one, two]}
+  - {name: y, plan: plan.yaml, on: [alike], after: [x], overrides: {repeat: 2}}
+"""
+
+
+@dataclass
+class Killing:
+    """Counts the kills by victim, and knows the processes that there were."""
+
+    folder: Path
+    draw: random.Random
+    left: int
+    done: Counter[str] = field(default_factory=Counter)
+    seen: set[int] = field(default_factory=set)
+    sessions: int = 0
+
+    def measure(self) -> None:
+        """Begins the campaign again and again until it ends by itself after the last kill."""
+        while self._session() != 0 or self.left:
+            if not self.left and self.sessions > sum(self.done.values()) + 5:
+                raise AssertionError((self.folder / "output").read_text())
+
+    def _session(self) -> int:
+        self.sessions += 1
+        words = command("campaign", self.folder / "campaign.yaml", "--output", self.folder / "out")
+        with (self.folder / "output").open("a") as output:
+            process = subprocess.Popen(words, stdout=output, stderr=output)
+        self.seen.add(process.pid)
+        began_s = time.monotonic()
+        while process.poll() is None:
+            assert time.monotonic() - began_s < HANG_S
+            time.sleep(self.draw.uniform(0.2, 4))
+            self.seen |= {pid for pid, _ in descendants(process.pid)}
+            if self.left:
+                self._kill(process.pid, self.draw.choice(VICTIMS))
+        if self.left and process.returncode == 0:
+            # All is measured: what a kill would have to spare. The rest of the kills meets a new campaign.
+            (self.folder / "out").rename(self.folder / f"out-{self.sessions}")
+        return process.returncode
+
+    def _kill(self, campaign: int, what: str) -> None:
+        there = descendants(campaign)
+        victims = {
+            "campaign": [campaign],
+            "run": [pid for pid, words in there if (b"natxy" in words and b"--output" in words) or b"resume" in words],
+            "engine": [pid for pid, _ in there if is_engine(pid)],
+        }[what]
+        if victims:
+            os.kill(self.draw.choice(victims), signal.SIGKILL)
+            self.done[what] += 1
+            self.left -= 1
+
+
+def descendants(pid: int) -> list[tuple[int, bytes]]:
+    """Returns the processes below one, with their command lines."""
+    parents: dict[int, list[int]] = {}
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            parent = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        parents.setdefault(parent, []).append(int(entry))
+    found: list[tuple[int, bytes]] = []
+    waiting = [pid]
+    while waiting:
+        for child in parents.get(waiting.pop(), []):
+            waiting.append(child)
+            try:
+                found.append((child, Path(f"/proc/{child}/cmdline").read_bytes()))
+            except OSError:
+                continue
+    return found
+
+
+def trials(folder: Path) -> list[tuple[float, float, str]]:
+    """Returns begin, end and folder of each trial of the runs in a folder, also of those that a kill cut."""
+    found = []
+    for file in folder.rglob("events.jsonl"):
+        begin: float | None = None
+        last_s = 0.0
+        for line in file.read_text().splitlines():
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == "run_started" and begin is not None:
+                found.append((begin, last_s, str(file)))
+                begin = None
+            last_s = event["clock_s"]
+            if event["event"] == "trial_started":
+                begin = last_s
+            elif event["event"] == "trial_finished" and begin is not None:
+                found.append((begin, last_s, str(file)))
+                begin = None
+    return sorted(found)
+
+
+def killed(folder: Path, kills: int, seed: int) -> Killing:
+    """Carries the campaign out under so many kills, and asserts that it is complete and nothing is left."""
+    (folder / "plan.yaml").write_text(PLAN)
+    (folder / "campaign.yaml").write_text(CAMPAIGN)
+    killing = Killing(folder, random.Random(seed), kills)
+    killing.measure()
+    out = [each for each in folder.glob("out*") if each.is_dir()]
+    for each in out:
+        assert is_complete(each / "runs/x/one") or is_complete(each / "runs/x/one@two")
+        assert is_complete(each / "runs/x/two") or is_complete(each / "runs/x/two@one")
+        assert is_complete(each / "runs/y/alike@one") or is_complete(each / "runs/y/alike@two")
+    found = trials(folder)
+    assert len(found) > 20
+    # Both testbeds have the same cores.
+    assert [pair for pair in pairwise(found) if pair[1][0] < pair[0][1]] == []
+    for file in folder.rglob("events.jsonl"):
+        ends = [json.loads(line).get("exit_code") for line in file.read_text().splitlines() if "run_finished" in line]
+        assert ends.count(0) <= 1, f"{file}: measured again"
+    assert not [pid for pid in killing.seen if runs(pid)]
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in listed if {str(pid) for pid in killing.seen} & set(name.split("-"))]
+    assert not [entry for entry in Ledger().entries() if entry.process().pid in killing.seen]
+    return killing
+
+
+def test_every_run_is_complete_and_none_is_measured_twice_at_once(tmp_path: Path) -> None:
+    killing = killed(tmp_path, KILLS, seed=1)
+    assert sum(killing.done.values()) == KILLS
+
+
+if __name__ == "__main__":
+    where, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    where.mkdir(parents=True)
+    found = killed(where, kills, seed)
+    print(f"{dict(found.done)} killed in {found.sessions} sessions; {len(trials(where))} trials, none at once")
