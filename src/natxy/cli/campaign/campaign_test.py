@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from natxy.cli import app
+
+PLAN = """
+name: p
+repeat: 2
+defaults: {search: {min_rate: 1k, max_rate: 9k, error: 1k}, procedure: throughput, gateway: simulated}
+experiments: [{name: a}, {name: b}]
+"""
+CAMPAIGN = """
+name: night
+description: two of a kind
+testbeds:
+  one: {testbed: {kind: simulated}, same_hardware: alike}
+  two: {testbed: {kind: simulated}, same_hardware: alike}
+runs:
+  - {name: x, plan: p.yaml, on: [one, two]}
+  - {name: y, plan: p.yaml, on: [alike], after: [x]}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text(PLAN)
+    path = tmp_path / "c.yaml"
+    path.write_text(CAMPAIGN)
+    return path
+
+
+def natxy(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+def test_check_lists_the_jobs_and_measures_nothing(file: Path, tmp_path: Path) -> None:
+    done = natxy("campaign", file, "--check")
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert lines[:2] == ["night: two of a kind", "3 jobs: 2 runs on 2 testbeds"]
+    assert lines[2].startswith("- x/one: 2 experiments on one, about ")
+    assert lines[4].startswith("- y/alike: 2 experiments on one or two, about ")
+    assert lines[4].endswith(", after x")
+    assert lines[5].endswith(" one after the other.")
+    assert {path.name for path in tmp_path.iterdir()} == {"c.yaml", "p.yaml"}
+
+
+def test_an_error_is_bad_usage(file: Path) -> None:
+    file.write_text(CAMPAIGN.replace("[one, two]", "[one, three]"))
+    done = natxy("campaign", file, "--check")
+    assert done.exit_code == 2
+    assert "runs[0].on[1]: there is no testbed 'three'" in done.output
+
+
+def test_without_dask_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "natxy.campaign.cluster", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = natxy("campaign", file)
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert "needs natxy's extra `campaign`" in said
+    assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in said
+    assert natxy("campaign", file, "--check").exit_code == 0
