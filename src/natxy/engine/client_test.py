@@ -24,7 +24,7 @@ from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways.simulated import SimulatedConfig
-from tests.support.timing import takes_at_most
+from tests.support.timing import takes_at_most, wait_until
 
 TRIAL = TrialRequest(
     streams=[
@@ -50,6 +50,10 @@ def receive():
     return json.loads(line) if line else sys.exit(0)
 def send(**message): print(json.dumps({{"jsonrpc": "2.0"}} | message), flush=True)
 """
+
+
+# Of a quarter of an hour, at 5 Hz.
+PROGRESS_OF_MINUTES = 5 * 60 * 15
 
 
 @contextmanager
@@ -79,6 +83,30 @@ def test_a_trial_with_its_progress(tmp_path: Path) -> None:
         result = client.run_trial(TRIAL, seen.append)
     assert result.streams[0].received == 100
     assert [progress.sent for progress in seen] == [10, 20]
+
+
+def test_progress_of_minutes_waits_until_it_is_read(tmp_path: Path) -> None:
+    # As while a callback resets a gateway. The engine takes a pipe that stays full for dead.
+    written = tmp_path / "written"
+    script = f"""
+        request = receive()
+        for sent in range({PROGRESS_OF_MINUTES}):
+            progress = {{"elapsed_s": 300.25, "planned": 10**9, "sent": 10**8 + sent, "received": 10**8}}
+            send(method="progress", params=progress)
+        open({str(written)!r}, "w").close()
+        send(id=request["id"], result=RESULT)
+        receive()
+        """
+    seen: list[Progress] = []
+
+    def busy(progress: Progress) -> None:
+        if not seen:
+            wait_until(written.exists)
+        seen.append(progress)
+
+    with engine(tmp_path, script) as client:
+        client.run_trial(TRIAL, busy)
+    assert len(seen) == PROGRESS_OF_MINUTES
 
 
 @pytest.mark.parametrize(

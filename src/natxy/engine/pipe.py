@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -22,6 +23,9 @@ from natxy.untrusted.values import problems
 
 CLOSE_S: Final = 2.0
 LAST_LINES: Final = 8
+# The most that Linux allows a user. The program ends if nobody reads from its pipe, and while a callback waits for a
+# DUT to boot, it writes for minutes.
+_PIPE_BYTES: Final = 1 << 20
 # Libraries whose warnings mostly concern methods for which natxy's programs have a fallback.
 _NOISY_LIBRARIES: Final = ("libbpf:", "libxdp:")
 
@@ -74,6 +78,8 @@ class RpcPipe:
                 # The terminal's Ctrl-C is for natxy alone, which then ends its programs in order.
                 start_new_session=True,
             )
+            assert self._process.stdout is not None
+            fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except OSError as error:
             self._log.close()
             raise PlanError(
