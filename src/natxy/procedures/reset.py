@@ -12,11 +12,15 @@ none makes the trial a disturbed one.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from natxy.dut.transport.base import Transport
+from natxy.dut.transport.boot import boot_id, has_booted_since
 from natxy.dut.transport.secrets import Secrets
+from natxy.dut.transport.ssh import UnreachableError
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
@@ -45,7 +49,13 @@ class Reset(Procedure[ResetConfig]):
         assert repetition.rate is not None
         watch = repetition.watch.that_only_records() if repetition.watch else None
         recording = replace(repetition, watch=watch)
-        result = valid_step(recording, 1, repetition.rate, lambda attempt: _step(recording, self.config, attempt))
+        resets: list[_Reset] = []
+
+        def step(attempt: Attempt) -> TrialResult | None:
+            resets.append(_Reset(recording, self.config, attempt.rate))
+            return resets[-1].step(attempt)
+
+        result = valid_step(recording, 1, repetition.rate, step)
         # Background frames may be too few for an accurate time.
         lost: dict[str, float | None] = {
             stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
@@ -53,11 +63,12 @@ class Reset(Procedure[ResetConfig]):
         stamped = {stream.name: _silence_s(stream) for stream in foreground(result.streams)}
         if not_back := _not_back(result.streams):
             return no_result(self.config, not_back)
+        remark = _apart(result.streams) if any(stream.lost for stream in result.streams) else _NO_LOSS
         return ProcedureResult(
             figures={"loss": highest(lost), "timestamps": highest(stamped)}
             | by_direction("loss", lost)
             | by_direction("timestamps", stamped),
-            remark=_apart(result.streams) if any(stream.lost for stream in result.streams) else _NO_LOSS,
+            remark="; ".join(filter(None, (resets[-1].remark(), remark))),
         )
 
     def deviations(self, experiment: Experiment) -> list[str]:
@@ -69,26 +80,36 @@ class Reset(Procedure[ResetConfig]):
         return sentences
 
 
-def _step(repetition: Repetition, config: ResetConfig, attempt: Attempt) -> TrialResult | None:
-    """Runs a trial and resets the DUT between two progress messages of the engine, which keeps sending."""
-    reset = _Reset(repetition, config, attempt.rate)
-    result = traffic_step(repetition, attempt, reset.traffic, meanwhile=reset.when_due)
-    if reset.awaited:
-        raise TesterLimitError(
-            "the tester came to the reset only after the traffic had ended; raise the procedure's `recovery`"
-        )
-    return result
-
-
 @dataclass
 class _Reset:
-    """Resets the DUT once, during its traffic; `awaited` is set from the traffic's request to the reset."""
+    """Resets the DUT once, during its traffic; `awaited` is set from the traffic's request to the reset.
+
+    `back_after_s`: how long after the reset a DUT that it booted was set up again; None without a boot.
+    """
 
     repetition: Repetition
     config: ResetConfig
     rate_fps: float
     awaited: bool = False
     ends_at: float = 0.0
+    back_after_s: float | None = None
+
+    def step(self, attempt: Attempt) -> TrialResult | None:
+        """Runs a trial and resets the DUT between two progress messages of the engine, which keeps sending."""
+        result = traffic_step(self.repetition, attempt, self.traffic, meanwhile=self.when_due)
+        if self.awaited:
+            raise TesterLimitError(
+                "the tester came to the reset only after the traffic had ended; raise the procedure's `recovery`"
+            )
+        return result
+
+    def remark(self) -> str:
+        if self.back_after_s is None:
+            return ""
+        took = format_duration(self.back_after_s)
+        return (
+            f"the DUT booted, and natxy set its gateway up again {took} after the reset: the times have that part too"
+        )
 
     def traffic(self, seed: int) -> TrialRequest:
         experiment = self.repetition.experiment
@@ -109,8 +130,24 @@ class _Reset:
         with self.repetition.gateway() as gateway:
             if self.config.command is None:
                 gateway.restart()
+            elif self.config.kind.may_boot and self.repetition.set_up_again:
+                self._boot(gateway.transport, self.repetition.set_up_again)
             else:
-                Secrets().run(gateway.transport, self.config.command, timeout_s=self.config.command_timeout)
+                self._run_command(gateway.transport)
+
+    def _boot(self, transport: Transport, set_up_again: Callable[[], None]) -> None:
+        """Resets a machine. If it boots while there is traffic, its gateway is set up again."""
+        before, begun = boot_id(transport), time.monotonic()
+        # The connection may end before the command does.
+        with suppress(UnreachableError):
+            self._run_command(transport)
+        if has_booted_since(before, lambda: boot_id(transport), self.ends_at - time.monotonic()):
+            set_up_again()
+            self.back_after_s = time.monotonic() - begun
+
+    def _run_command(self, transport: Transport) -> None:
+        assert self.config.command
+        Secrets().run(transport, self.config.command, timeout_s=self.config.command_timeout)
 
 
 def _not_back(streams: Iterable[StreamResult]) -> str:

@@ -11,9 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from natxy.dut.transport import boot as boot_module
 from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.ssh import UnreachableError
 from natxy.engine.messages.results import LostFrame, Progress, Silence, StreamResult
-from natxy.plan.procedures.reset import ResetConfig
+from natxy.plan.procedures.reset import ResetConfig, ResetKind
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.traffic_test import plan_of
@@ -115,6 +117,66 @@ def test_the_plans_command_is_the_reset_if_there_is_one() -> None:
     reset.traffic(seed=1)
     reset.when_due(progress(2.0, 2000))
     assert done == ["reload card-1 within 7 s"]
+
+
+class Machine:
+    """Answers with `boots`, one after the other; None is no answer. A command to it ends the connection."""
+
+    def __init__(self, done: list[str], *boots: str | None) -> None:
+        self._done = done
+        self._boots = iter(boots)
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30) -> CompletedCommand:
+        if argv == ["reboot"]:
+            self._done.append("reboot")
+            raise UnreachableError("the connection was lost")
+        boot = next(self._boots)
+        if boot is None:
+            raise UnreachableError("no answer")
+        return CompletedCommand(tuple(argv), 0, f"{boot}\n", "")
+
+
+def booting(monkeypatch: pytest.MonkeyPatch, *boots: str | None, has_machine: bool = True) -> tuple[_Reset, list[str]]:
+    """Returns the reset of a machine, and a list of what has been done."""
+    monkeypatch.setattr(boot_module, "_PAUSE_S", 0)
+    reset, done = waiting()
+    reset.config = reset.config.model_copy(update={"kind": ResetKind.OPERATING_SYSTEM, "command": ["reboot"]})
+    gateway = SimpleNamespace(transport=Machine(done, *boots))
+    own: Any = reset.repetition
+    own.gateway = lambda: nullcontext(gateway)
+    own.set_up_again = (lambda: done.append("set up")) if has_machine else None
+    reset.traffic(seed=1)
+    return reset, done
+
+
+def test_a_machine_that_was_booted_is_set_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset, done = booting(monkeypatch, "1", "1", None, "2")
+    assert reset.remark() == ""
+    reset.when_due(progress(2.0, 2000))
+    assert done == ["reboot", "set up"]
+    assert reset.remark().startswith("the DUT booted, and natxy set its gateway up again ")
+
+
+def test_a_machine_that_does_not_boot_while_there_is_traffic_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset, done = booting(monkeypatch, *["1"] * 100_000)
+    own: Any = reset.repetition
+    in_hand = own.gateway
+
+    def as_the_traffic_ends() -> Any:
+        reset.ends_at = time.monotonic()
+        return in_hand()
+
+    own.gateway = as_the_traffic_ends
+    reset.when_due(progress(2.0, 2000))
+    assert done == ["reboot"]
+    assert reset.remark() == ""
+
+
+def test_where_the_dut_is_no_machine_of_its_own_an_error_of_the_command_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset, done = booting(monkeypatch, has_machine=False)
+    with pytest.raises(UnreachableError):
+        reset.when_due(progress(2.0, 2000))
+    assert done == ["reboot"]
 
 
 def test_no_reset_is_awaited_until_its_traffic_begins() -> None:

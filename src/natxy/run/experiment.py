@@ -176,6 +176,7 @@ class ExperimentRun:
             observer=recorder,
             sleep=setup.sleep,
             learn=setup.learn,
+            set_up_again=setup.set_up_again,
             plan_seed=self.plan.seed,
             number=number,
             phase1_fps=rates.get("phase1_rate"),

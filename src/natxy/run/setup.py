@@ -13,6 +13,7 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
+from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
 from natxy.events.run import TestbedBuilt, TestbedRemoved
@@ -47,7 +48,8 @@ class Setup:
 
     `watch` is None where the gateway's cores cannot be watched. `sleep` waits in the testbed's time. `dut_cores`: the
     cores that frames can be steered to; none when the testbed cannot choose. `learn` sends learning frames; None where
-    nothing learns from them.
+    nothing learns from them. `set_up_again` sets the gateway up on a DUT that has booted, with the cores of the present
+    experiment; None where the DUT is no machine of its own.
     """
 
     tester: Tester
@@ -61,6 +63,7 @@ class Setup:
     deviations: list[str]
     dut_hardware: dict[str, str] = field(default_factory=dict)
     learn: Callable[[], None] | None = None
+    set_up_again: Callable[[], None] | None = None
 
 
 class Setups:
@@ -75,6 +78,7 @@ class Setups:
         self._listener = listener or RunListener()
         self._stack = ExitStack()
         self._made_for: SetupKey | None = None
+        self._experiment: Experiment | None = None
         self._setup: Setup | None = None
         # A testbed that outlives its gateways, and its MTU.
         self._lasting = ExitStack()
@@ -115,6 +119,7 @@ class Setups:
                     deviations=tuple(self._setup.deviations),
                 )
             )
+        self._experiment = experiment
         with self._setup.gateway() as gateway:
             set_cores(gateway, self._setup.dut_cores, experiment)
         return self._setup
@@ -180,7 +185,22 @@ class Setups:
             deviations=[*departures_of(testbed, experiment), *remarks],
             dut_hardware=testbed.dut_hardware(),
             learn=learn,
+            set_up_again=partial(self._set_up_again, gateway)
+            if isinstance(getattr(gateway, "transport", None), CoreSwitch)
+            else None,
         )
+
+    def _set_up_again(self, gateway: Gateway[Any]) -> None:
+        """Sets up a gateway whose DUT has booted."""
+        if self._plan.testbed.driver_sets_links:
+            gateway.set_links()
+        gateway.apply()
+        gateway.wait_ready()
+        assert self._setup
+        assert self._experiment
+        set_cores(gateway, self._setup.dut_cores, self._experiment)
+        # The DUT may have given its interfaces other names, which only a new set-up finds.
+        self._made_for = None
 
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:
         """Returns the testbed, built anew unless it is one that outlives its gateways and still works."""

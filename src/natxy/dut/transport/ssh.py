@@ -14,6 +14,7 @@ from typing import Final, Self
 import asyncssh
 
 from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.boot import BOOT_SCRIPT
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
@@ -30,13 +31,8 @@ _SESSION: Final = "natxy-session"
 _STARTED: Final = ("sh", "-c", f'echo {_SESSION} $$ >&2; exec "$@"', "sh")
 _SESSION_LINE: Final = re.compile(rf"^{_SESSION} (\d+)\n", re.MULTILINE)
 _END_S: Final = 10
-# The boot, on Linux and on a BSD, and Linux's network namespace, `net:[4026531840]`.
-_PLACE: Final = [
-    "sh",
-    "-c",
-    "{ cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime; } "
-    "&& { readlink /proc/self/ns/net 2>/dev/null || :; }",
-]
+# The boot, and Linux's network namespace, `net:[4026531840]`.
+_PLACE: Final = ["sh", "-c", f"{BOOT_SCRIPT} && {{ readlink /proc/self/ns/net 2>/dev/null || :; }}"]
 _NAMESPACE: Final = re.compile(r"\s*net:\[(\d+)\]\s*$")
 
 

@@ -21,6 +21,11 @@ class ResetKind(StrEnum):
     HARDWARE = "hardware"
     POWER = "power"
 
+    @property
+    def may_boot(self) -> bool:
+        """Returns True when the DUT may boot: a card that is reset does not, and a machine does."""
+        return self != ResetKind.PROCESS
+
 
 class ResetConfig(ProcedureDeclaration):
     name: Literal["reset"] = "reset"

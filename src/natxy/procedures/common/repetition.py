@@ -93,7 +93,8 @@ class Repetition:
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
     field. `rate` is in the procedure's unit. `ceiling_fps` is the rate per direction that the tester passes without a
     gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
-    disturbed. `learn` sends learning frames; None if nothing learns from them.
+    disturbed. `learn` sends learning frames; None if nothing learns from them. `set_up_again` sets the gateway up on a
+    DUT that has booted; None if the DUT is no machine of its own.
     """
 
     experiment: Experiment
@@ -108,6 +109,7 @@ class Repetition:
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
     learn: Callable[[], None] | None = None
+    set_up_again: Callable[[], None] | None = None
     replay: Replay = field(default_factory=Replay)
 
     @property

@@ -12,6 +12,7 @@ from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.drivers.openbsd_pf.links import OpenbsdLinks
 from natxy.dut.drivers.openbsd_pf.rules import pf_rules
 from natxy.dut.limits import check_lifetime, table_timeout_s
+from natxy.dut.transport.boot import has_booted_since
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
@@ -124,33 +125,27 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
 
         Returns when the DUT answers, forwards and has its rules again.
         """
-        booted = self._sysctl("kern.boottime")
+        before = self._boot()
         # The connection may end before the command does.
         with suppress(DutError):
             self.transport.run(["shutdown", "-r", "now"], check=False)
-        self._wait_for_another_boot(booted)
+        if not has_booted_since(before, self._boot, self.config.reboot_timeout):
+            raise DutError(
+                f"the DUT was rebooted and did not answer within {self.config.reboot_timeout:g} s "
+                f"({self.transport.describe()})"
+            )
         if self._links_set:
             self._links.apply()
         self._configure()
         self.wait_ready()
 
-    def _wait_for_another_boot(self, booted: str) -> None:
-        deadline = time.monotonic() + self.config.reboot_timeout
-        while True:
-            with suppress(DutError):
-                if self._sysctl("kern.boottime") != booted:
-                    return
-            if time.monotonic() > deadline:
-                raise DutError(
-                    f"the DUT was rebooted and did not answer within {self.config.reboot_timeout:g} s "
-                    f"({self.transport.describe()})"
-                )
-            time.sleep(1)
-
     def _is_ready(self, interface: str) -> bool:
         shown = self.transport.run(["ifconfig", interface]).stdout
         # An IPv6 address under duplicate address detection does not answer yet.
         return "status: active" in shown and " tentative" not in shown
+
+    def _boot(self) -> str:
+        return self._sysctl("kern.boottime")
 
     def _sysctl(self, name: str) -> str:
         return self.transport.run(["sysctl", "-n", name]).stdout.strip()
