@@ -43,6 +43,8 @@ _PORTS: Final = {"Fwd_sport_min": "10000", "Fwd_sport_max": "10199", "Fwd_dport_
 _EVERY_TUPLE: Final = {"Fwd_sport_max": "10019", "Fwd_dport_max": "99"}
 NAT44: Final = partial(conf_text, "nat44", **_PORTS)
 NAT64: Final = partial(conf_text, "nat64", **_PORTS)
+# Tayga 0.9.2 refuses the well-known prefix with addresses of the benchmark block.
+_OWN_PREFIX: Final = partial(NAT64, IPv6_R_Virt="2001:2:0:6464::198.19.0.2")
 
 # So many show how the values of a figure scatter.
 ROUNDS: Final = 3
@@ -394,6 +396,9 @@ _IN_GUEST: Final[dict[str, Any]] = {"lose": SPOIL, "shaped": False, "directions"
 
 NFTABLES: Final = GatewayUnderTest("nftables", NAT44, _IPV4, clear=("conntrack", "-F"), masquerades=True)
 _TAYGA: Final = GatewayUnderTest("tayga", SIIT, _IPV6_ON_THE_LEFT, directions=_FORWARD)
+_TAYGA_NETFILTER: Final = GatewayUnderTest(
+    "tayga-netfilter", _OWN_PREFIX, _IPV6_ON_THE_LEFT, directions=_FORWARD, clear=NFTABLES.clear
+)
 _JOOL_SIIT: Final = GatewayUnderTest("jool-siit", SIIT, _IPV6_ON_THE_LEFT, **_IN_GUEST)
 
 REPLAYS: Final = [
@@ -401,6 +406,7 @@ REPLAYS: Final = [
     *of_nat(NFTABLES),
     *of_router(_TAYGA),
     *of_replies(_TAYGA),
+    *of_nat(_TAYGA_NETFILTER),
     *of_router(_JOOL_SIIT),
     *of_replies(_JOOL_SIIT),
     *of_nat(GatewayUnderTest("jool", NAT64, _IPV6_ON_THE_LEFT, **_IN_GUEST)),
