@@ -41,7 +41,7 @@ from natxy.plan.model.traffic import (
     PortRange,
     line_rate_fps,
 )
-from natxy.plan.model.units import BitRate, Unit
+from natxy.plan.model.units import BitRate, Duration, Unit
 from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
@@ -133,6 +133,8 @@ class Experiment(PlanModel):
     flows: int | None
     pairs: int | None = Field(default=None, exclude_if=lambda pairs: pairs is None)
     """The pairs of interfaces that have traffic at the same time, each with flows and connections of its own."""
+    start_interval: Duration | None = Field(default=None, exclude_if=lambda interval: interval is None)
+    """How long after a pair of interfaces the next one begins; None: all begin together."""
     cores: int | None
     connections: int | None
     phase1_selection: Selection = Field(
@@ -258,13 +260,18 @@ class Experiment(PlanModel):
     @property
     def traffic_s(self) -> float:
         """The duration of the traffic of a trial whose length is fixed."""
-        return self.procedure.traffic_s(self.timing.trial)
+        return self.procedure.traffic_s(self.timing.trial) + self.starting_s
+
+    @property
+    def starting_s(self) -> float:
+        """The time from the beginning of the first pair's traffic to that of the last one's."""
+        return (self.pair_count - 1) * (self.start_interval or 0.0)
 
     @property
     def deciding_trial_s(self) -> float:
         """The duration of the traffic of a trial that decides, if it is fixed."""
         goal = self.search.goal if self.search else None
-        return goal.final_trial if goal and goal.final_trial else self.traffic_s
+        return goal.final_trial + self.starting_s if goal and goal.final_trial else self.traffic_s
 
     @property
     def uses_connections(self) -> bool:
@@ -342,8 +349,7 @@ class Experiment(PlanModel):
         if not self.procedure.stateful:
             phase1_s = connections / phase1_fps + timing.drain if phase1_fps else 0.0
             phase1_s = self.pair_count * phase1_s + timing.learning_pause if phase1_fps else 0.0
-            goal = self.search.goal if self.search else None
-            return phase1_s + max(self.traffic_s, (goal.final_trial if goal else None) or 0.0) + timing.drain
+            return phase1_s + max(self.traffic_s, self.deciding_trial_s) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0

@@ -53,6 +53,30 @@ def problems(testbed: dict[str, Any] | None = None, **own: Any) -> dict[str, str
     return {field_path(problem.location): problem.message for problem in caught.value.problems}
 
 
+def test_pairs_that_begin_one_after_another_end_together() -> None:
+    trial = {"preset": "rfc", "trial": "60s"}
+    experiment = only(pairs=3, start_interval="10s", directions="forward", timing=trial)
+    streams = traffic_request(experiment, 3000, seed=1).streams
+    assert [(stream.name, stream.start_s, stream.frames) for stream in streams] == [
+        ("forward", 0, 80_000), ("forward 2", 10, 70_000), ("forward 3", 20, 60_000),
+    ]  # fmt: skip
+    together = only(pairs=3, timing=trial)
+    assert {stream.start_s for stream in traffic_request(together, 3000, seed=1).streams} == {0}
+    # The connections have to live longer by that time.
+    need, longer = (table_need(only(pairs=3, **NAT | more), 1e4) for more in ({}, {"start_interval": "10s"}))
+    assert need
+    assert longer
+    assert longer.longest_trial_s == pytest.approx(need.longest_trial_s + 20)
+
+
+def test_one_pair_alone_has_nothing_to_begin_after() -> None:
+    assert "give `pairs` or remove it" in problems(start_interval="1s")["experiments[0].start_interval"]
+    simulated = problems({"kind": "simulated"}, gateway="simulated", pairs=2, start_interval="1s")
+    assert "streams that begin together" in simulated["experiments[0].start_interval"]
+    # The first cell of a sweep has one.
+    assert only(pairs=1, start_interval="1s").traffic_s == only(pairs=1).traffic_s
+
+
 @pytest.mark.parametrize(
     ("own", "duts"),
     [

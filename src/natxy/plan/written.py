@@ -30,7 +30,7 @@ from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention, TranslationKind
 from natxy.plan.model.timing import TimingPlan
 from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME, ActiveConnections, Directions, Orders, PortRange
-from natxy.plan.model.units import BitRate, Count
+from natxy.plan.model.units import BitRate, Count, Duration
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
@@ -134,6 +134,8 @@ class ExperimentPlan(PlanModel):
     pairs: Annotated[int, Field(ge=1, le=MOST_PAIRS)] | None = None
     """Pairs of interfaces that have traffic at the same time, each with the experiment's flows or connections and an
     equal part of the rate (RFC 8219 §10); default: 1."""
+    start_interval: Annotated[Duration, Field(gt=0)] | None = None
+    """How long after a pair of interfaces the next one begins (RFC 8219 §10.2.2); default: all begin together."""
     cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Number of the gateway's cores that process packets; default: all."""
     connections: Count | None = None

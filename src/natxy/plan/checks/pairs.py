@@ -18,6 +18,13 @@ from natxy.plan.written import Plan
 def check_pairs(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields what keeps a testbed, a gateway or addresses from more than one pair of interfaces."""
     pairs, testbed, gateway = experiment.pair_count, plan.testbed, experiment.gateway
+    if experiment.start_interval and experiment.pairs is None:
+        yield Problem(
+            (*location, "start_interval"), "one pair of interfaces begins by itself; give `pairs` or remove it"
+        )
+    if experiment.start_interval and testbed.in_virtual_time:
+        text = "a simulated gateway forwards only streams that begin together; remove it, or choose a lab"
+        yield Problem((*location, "start_interval"), text)
     if pairs == 1:
         return
     at = (*location, "pairs")

@@ -24,7 +24,9 @@ class FrameLossRateConfig(MaximumRate):
         Figure("lossless_rate", "Highest rate without loss", Unit.FPS),
         *per_direction("loss_at_maximum", "Frame loss at the maximum rate", Unit.PERCENT),
     )
-    takes: ClassVar = frozenset({"directions", "flows", "pairs", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset(
+        {"directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
+    )
 
     def offered_percents(self) -> list[float]:
         """Returns all rates that may be tried, as shares of the maximum rate, from 100 % down."""

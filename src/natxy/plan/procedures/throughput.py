@@ -19,7 +19,7 @@ class ThroughputConfig(ProcedureDeclaration):
     supplies: ClassVar = "rate"
     takes: ClassVar = frozenset({
         "search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline",
-        "pairs",
+        "pairs", "start_interval",
     })  # fmt: skip
     takes_mlrsearch: ClassVar = True
     sustained: ClassVar = True

@@ -110,7 +110,8 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
     """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for a number of `frames`.
 
-    Pairs of interfaces share the rate equally; each has streams of its own, of `frames` frames. With background
+    Pairs of interfaces share the rate equally; each has streams of its own, of `frames` frames. One that begins after
+    the others ends with them (RFC 8219 §10.2.2). With background
     traffic, the number of frames is rounded to whole turns of foreground and background. With connections, the traffic
     is phase 2, and no frame opens a new connection.
     """
@@ -120,12 +121,13 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
         Directions.BIDIRECTIONAL: [Side.LEFT, Side.RIGHT],
     }[experiment.directions or Directions.BIDIRECTIONAL]
     pairs = [experiment.of_pair(number) for number in range(experiment.pair_count)]
+    interval_s = experiment.start_interval or 0.0
     return TrialRequest(
         streams=[
             stream if number == 0 else stream.model_copy(update={"name": _of_pair(stream.name, number), "pair": number})
             for number, pair in enumerate(pairs)
             for side in sides
-            for stream in _direction(pair, side, rate_fps / len(pairs), frames)
+            for stream in _direction(pair, side, rate_fps / len(pairs), frames, number * interval_s)
         ],
         seed=seed,
         drain_s=experiment.timing.drain,
@@ -152,9 +154,11 @@ def with_foreground(request: TrialRequest, updates: Callable[[StreamSpec], dict[
     return request.model_copy(update={"streams": streams})
 
 
-def _direction(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> list[StreamSpec]:
+def _direction(
+    experiment: Experiment, side: Side, rate_fps: float, frames: int | None, start_s: float
+) -> list[StreamSpec]:
     """Returns the foreground and background streams of one sender, whose rates add up to `rate_fps`."""
-    own = _traffic(experiment, side, rate_fps, frames)
+    own = _traffic(experiment, side, rate_fps, frames, start_s)
     background = experiment.background
     if background is None or background.share == 0:
         return [own]
@@ -185,7 +189,8 @@ def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
     )
 
 
-def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None) -> StreamSpec:
+def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None, start_s: float) -> StreamSpec:
+    duration_s = experiment.traffic_s - start_s
     stateful = experiment.connections is not None
     established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
     active = experiment.active_connections or ActiveConnections()
@@ -195,13 +200,14 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | 
         kind=established if stateful else StreamKind.FLOWS,
         frame=_frame(experiment, side),
         rate_fps=rate_fps,
-        frames=frames or max(1, round(rate_fps * experiment.traffic_s)),
+        frames=frames or max(1, round(rate_fps * duration_s)),
+        start_s=start_s,
         flows=None if stateful else _flows(experiment, side),
         arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
         active_connections=active.forward if side == Side.LEFT else active.reverse,
         max_loss_ratio=_tolerated(experiment, side),
-        max_backlog_s=_backlog_s(experiment, experiment.traffic_s),
+        max_backlog_s=_backlog_s(experiment, duration_s),
     )
 
 

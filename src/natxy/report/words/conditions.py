@@ -40,6 +40,9 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Directions": _directions(planned),
         "Flows": wording.number(planned.flows),
         "Pairs of interfaces": wording.number(planned.pairs),
+        "Pairs begin": wording.ABSENT
+        if planned.start_interval is None
+        else f"{format_duration(planned.start_interval)} apart",
         "Sessions (connections)": wording.number(planned.connections),
         "Connections used in phase 2": planned.active_connections.text
         if planned.active_connections
