@@ -33,9 +33,9 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
-	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb container jool vm demo \
-	test test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile \
-	docs docs-site clean
+	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests \
+	container jool vm demo test test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills \
+	mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -81,6 +81,13 @@ deb: packages-deb portable man ## make a Debian package, into build/deb: four mi
 
 deb-test: made-deb packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
 	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
+
+install-tests: made-deb packages-vm ## time each way of installing, from nothing to a report, in fresh roots: half an hour
+	@rm -rf build/wheel
+	@NATXY_WHEEL_ENGINE=portable tools/step.sh "making a wheel" .venv/bin/python -m hatchling build -t wheel -d build/wheel
+	@tools/package/fresh/clone.sh
+	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
+	@tools/package/fresh/wheel.sh build/wheel/natxy-*.whl
 
 container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)
@@ -192,6 +199,7 @@ docs: setup ## regenerate the schemas, and the tables of what was measured last
 	.venv/bin/python -m tools.mutants.table
 	.venv/bin/python -m tools.faults_table
 	.venv/bin/python -m tools.siitperf_replay --table
+	.venv/bin/python -m tools.package.fresh.table
 
 # In a venv of its own: measuring and testing need none of these packages.
 docs-site: ## make a site of the documentation, which needs no network: open build/site/index.html

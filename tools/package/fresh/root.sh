@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What the tests in fresh roots share; they source it after setting `way`, the name of their way of installing. A test
-# works in build/fresh/WAY, whose `log` has what the steps printed. Times and sizes go to build/install/WAY.tsv.
-# Needs root and Debian's archive.
+# works in build/fresh/WAY, whose `log` has what the steps printed. Times and sizes go to build/install/WAY.tsv, from
+# which `make docs` takes the table of docs/how-to/install.md. Needs root and Debian's archive.
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -37,7 +37,7 @@ inside() {
 fresh_root() {
 	local release=$1 packages=$2
 	shift 2
-	mmdebstrap --variant=minbase --include="$packages" "$release" "$root" "$@"
+	mmdebstrap --variant=minbase --include="apt,$packages" "$release" "$root" "$@"
 	mkdir "$root/tmp/fresh"
 	cp tools/package/fresh/*.sh plans/quickstart.yaml "$root/tmp/fresh"
 	# Where the network has a certificate of its own, pip needs it in the root too.
