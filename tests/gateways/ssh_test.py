@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from ipaddress import ip_interface
@@ -25,6 +26,7 @@ from natxy.system.ledger import Ledger
 from natxy.system.process_owner import Owner, boot_id
 from natxy.testbeds.cabled import CabledTestbed
 from tests.support import needs
+from tests.support.command import HANG_S
 from tests.support.lab_frames import IPV4
 from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
@@ -172,6 +174,24 @@ def test_no_answer() -> None:
     target = SshTarget(host="100::1", connect_timeout=0.3)
     with SshTransport(target) as transport, pytest.raises(DutError, match=r"no answer within 0\.3 s|unreachable"):
         transport.run(["true"])
+
+
+def test_a_machine_that_has_just_not_answered_is_not_asked_again() -> None:
+    with socket.socket() as hung:
+        hung.bind(("127.0.0.1", 0))
+        hung.listen()
+        target = SshTarget(host="127.0.0.1", port=hung.getsockname()[1], connect_timeout=0.3)
+        with SshTransport(target) as transport:
+            for _ in range(2):
+                with pytest.raises(DutError, match=r"no answer within 0\.3 s"):
+                    transport.run(["true"])
+                assert transport._silent_until > 0
+                # The machine of the test may be slow.
+                transport._silent_until += HANG_S
+        hung.accept()[0].close()
+        hung.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            hung.accept()
 
 
 def test_broken_configuration(sshd: Sshd) -> None:

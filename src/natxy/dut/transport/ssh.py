@@ -40,8 +40,14 @@ class UnreachableError(DutError):
     """No connection could be made, or it was lost."""
 
 
+class SilentError(UnreachableError):
+    """The machine did not answer in time when a connection was to be made."""
+
+
 class SshTransport:
     """Runs commands over one ssh connection, which the first command opens and which is reopened after a loss.
+
+    A machine that does not answer within the target's `connect_timeout` is not asked again for as long.
 
     sshd passes a command to the user's shell, so argument lists are quoted for a POSIX shell. Programs have no terminal
     and natxy asks for no password: a key with a passphrase must be in the agent.
@@ -51,6 +57,8 @@ class SshTransport:
         self._target = target
         self._connection: asyncssh.SSHClientConnection | None = None
         self._connecting = asyncio.Lock()
+        self._silence = ""
+        self._silent_until = 0.0
         # The connection has an event loop of its own, so that keepalives continue between commands.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
@@ -142,7 +150,15 @@ class SshTransport:
     async def _connected(self) -> asyncssh.SSHClientConnection:
         async with self._connecting:
             if self._connection is None or self._connection.is_closed():
-                self._connection = await connect(self._target)
+                if self._loop.time() < self._silent_until:
+                    raise SilentError(self._silence)
+                try:
+                    self._connection = await connect(self._target)
+                except SilentError as error:
+                    # What natxy has to undo there is many commands, which would all wait.
+                    self._silence = str(error)
+                    self._silent_until = self._loop.time() + self._target.connect_timeout
+                    raise
             return self._connection
 
     async def _disconnect(self) -> None:
@@ -152,7 +168,7 @@ class SshTransport:
 
 
 async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
-    """Opens a connection, by keys. Raises DutError, which is an UnreachableError when there is no answer."""
+    """Opens a connection, by keys. Raises DutError, which is an UnreachableError when there is no connection."""
     where = described(target)
     given = {"username": target.user, "port": target.port, "config": target.config and [target.config]}
     try:
@@ -175,7 +191,7 @@ async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
             f"make `ssh -o BatchMode=yes {target} true` work"
         ) from error
     except (TimeoutError, asyncssh.TimeoutError) as error:
-        raise UnreachableError(
+        raise SilentError(
             f"{where}: no answer within {target.connect_timeout:g} s; check that it is up "
             "and that its management address is right"
         ) from error
