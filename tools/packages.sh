@@ -10,6 +10,16 @@ for package; do
 	[ "$status" = installed ] || missing+=("$package")
 done
 [ "${#missing[@]}" != 0 ] || exit 0
+# shellcheck disable=SC1090
+system=$(. "${OS_RELEASE:-/etc/os-release}" && echo "${ID:-unknown} ${VERSION_ID:-}")
+case $system in
+"debian 12") ;;
+*)
+	echo "natxy is built on Debian 12, and this is ${system% }: use a container, a virtual machine or a chroot of" \
+		"Debian 12 (docs/how-to/install.md)" >&2
+	exit 1
+	;;
+esac
 if [ "$(id -u)" != 0 ]; then
 	echo "run it as root, which can install: ${missing[*]}" >&2
 	exit 1
