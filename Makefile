@@ -112,7 +112,7 @@ test-long: setup-dev jool vm ## run the other tests: kills, calibration, real ta
 cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: ten minutes
 	@tools/test.sh cards
 
-faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? a quarter of an hour
+faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? half an hour
 	@tools/test.sh faults
 
 lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding

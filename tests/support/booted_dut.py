@@ -138,6 +138,19 @@ class BootedDut:
         assert done.returncode == 0 or not check, done.stdout + done.stderr
         return done.stdout
 
+    def boot(self) -> str:
+        """Returns what differs from boot to boot."""
+        return self.run("cat /proc/sys/kernel/random/boot_id")
+
+    def lose_network(self) -> None:
+        """Loses every packet between natxy and the ssh server from now on."""
+        lost = f"type filter hook output priority 0; tcp sport {_SSH_PORT} drop; tcp dport {_SSH_PORT} drop"
+        rules = f"table inet lost {{ chain lost {{ {lost}; }}; }}"
+        subprocess.run([*_inside(), "nft", "-f", "-"], input=rules, text=True, check=True)
+
+    def find_network(self) -> None:
+        subprocess.run([*_inside(), "nft", "delete", "table", "inet", "lost"], check=True)
+
     def later(self, script: str) -> None:
         """Starts a script there that begins in two seconds, and goes on when the connection ends."""
         self.run(f"systemd-run --quiet --collect sh -c {shlex.quote(f'sleep 2; {script}')}")

@@ -43,6 +43,7 @@ name: faults
 timing: {{preset: rfc, trial: {trial}, drain: 5s, drain_ends_early: true, settle: 20ms, learning_frames: false,
   learning_pause: 10ms, max_pause: 20ms, overrun_floor: 20ms}}
 repeat: {repeat}
+order: experiments
 testbed:
   kind: hardware
   left: {{interface: left}}
@@ -64,6 +65,10 @@ NAT64: Final = (
     "loss_tolerance: {reverse: 1%}}"
 )
 SIIT: Final = "{name: siit, gateway: tayga, translation: siit, procedure: throughput}"
+REBOOT: Final = (
+    "{name: reboot, gateway: linux-forward, rate: 100, procedure: {name: reset, kind: operating-system, "
+    "command: [systemctl, reboot], steady: 5s, recovery: 4 min}}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +184,7 @@ def test_login_refused(bed: Bed) -> None:
         ("[sudo, -n]", "sudo is not installed there"),
         ("[/usr/sbin/runuser, -u, root, --]", "runuser: "),
     ],
+    ids=["as itself", "by sudo that is missing", "by a program that refuses"],
 )
 def test_user_without_the_rights_of_root(bed: Bed, as_root: str, words: str) -> None:
     bed.dut.run("useradd -m -s /bin/sh plain && cp -r /root/.ssh /home/plain/ && chown -R plain: /home/plain/.ssh")
@@ -234,6 +240,64 @@ def test_ssh_lost_within_a_command_and_back(bed: Bed) -> None:
     nat44, forwarding = bed.experiments()
     assert "the connection was lost during `conntrack" in nat44.reason
     assert forwarding.state == State.DONE
+    assert bed.left() == {}
+
+
+def test_ssh_lost_for_good(bed: Bed) -> None:
+    def lose(running: Running) -> None:
+        running.has_measured(1)
+        bed.dut.lose_network()
+
+    ended = bed.run(FORWARDING, trial="10s", fault=lose)
+    assert ended.code == 4, ended.output
+    assert "no answer within 30 s" in said(ended)
+    bed.dut.find_network()
+    assert bed.given_back() == {}
+
+
+def test_hang_in_a_trial(bed: Bed) -> None:
+    def hang(running: Running) -> None:
+        running.has_measured(1)
+        bed.dut.monitor("stop")
+
+    ended = bed.run(NAT44, trial="5s", fault=hang)
+    assert ended.code == 4, ended.output
+    assert "no answer within 30 s" in said(ended)
+    bed.dut.monitor("cont")
+    assert bed.given_back() == {}
+
+
+def test_hang_in_a_command(bed: Bed) -> None:
+    bed.dut.announce("conntrack", pause_s=5)
+
+    def hang(running: Running) -> None:
+        running.waits_for(lambda: bed.dut.has_begun("conntrack") > 2)
+        bed.dut.monitor("stop")
+
+    ended = bed.run(NAT44, fault=hang)
+    assert ended.code == 4, ended.output
+    bed.dut.monitor("cont")
+    assert bed.given_back() == {}
+
+
+def test_reboot_as_the_reset(bed: Bed) -> None:
+    before = bed.dut.boot()
+    ended = bed.run(FORWARDING, REBOOT, NAT44)
+    assert ended.code == 0, ended.output
+    assert bed.dut.boot() != before
+    _, reboot, _ = bed.experiments()
+    assert "the DUT booted, and natxy set its gateway up again" in reboot.reason
+    assert bed.left() == {}
+
+
+def test_names_swapped_by_a_reboot(bed: Bed) -> None:
+    bed.dut.run("cd /etc/systemd/network && sed -i 's/Name=left/Name=right/' 10-left.link && "
+                "sed -i 's/Name=right/Name=left/' 10-right.link")  # fmt: skip
+    ended = bed.run(FORWARDING, REBOOT, NAT44)
+    assert ended.code == 4, ended.output
+    forwarding, _, nat44 = bed.experiments()
+    assert forwarding.state == State.DONE
+    assert "the DUT's interfaces are swapped" in nat44.reason
     assert bed.left() == {}
 
 
