@@ -71,7 +71,9 @@ class Workers:
 
     def cancel(self) -> None:
         """Asks the workers to end their jobs, and waits for those in this process."""
-        self._client.cancel([future for _, future in self._futures.values()], force=True)
+        # Without its scheduler, Dask has cancelled them already.
+        if self._client.status == "running":
+            self._client.cancel([future for _, future in self._futures.values()], force=True)
         while _under_way:
             time.sleep(_LOOK_S)
 
