@@ -29,7 +29,7 @@ from tests.support.processes import is_engine, runs
 
 pytestmark = [*needs.LAB, pytest.mark.long]
 
-KILLS: Final = 8
+KILLS: Final = 6
 VICTIMS: Final = ("campaign", "run", "engine")
 PLAN: Final = """
 name: killed

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Has jobs carried out by Dask's workers, one for each testbed; only this file knows Dask.
 
-A worker has the testbed's name and one unit of the resource `testbed`, so that it never has two jobs at a time.
+A worker has one unit of the resource `testbed:NAME`, so that it never has two jobs at a time. Dask knows a name only as
+the address of the worker that has it now, but a resource also as that of one which is started later.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from natxy.system.temporary_folder import temporary_folder
 
 CarryOut = Callable[[Task, Callable[[], bool]], Outcome]
 
-_RESOURCE: Final = {"testbed": 1}
 _LOOK_S: Final = 0.05
 _ANSWER_S: Final = 10
 _QUIET: Final = {
@@ -54,7 +54,7 @@ class Workers:
     def submit(self, testbed: str, task: Task) -> None:
         """Has a testbed's worker carry out a task; the testbed has no other one."""
         future = self._client.submit(
-            partial(_on_worker, self._carry_out), task, workers=[testbed], resources=_RESOURCE, pure=False, retries=0
+            partial(_on_worker, self._carry_out), task, resources=_resource(testbed), pure=False, retries=0
         )
         self._futures[future.key] = testbed, future
         self._finished.add(future)
@@ -112,13 +112,17 @@ def _used(client: Client, carry_out: CarryOut) -> Iterator[Workers]:
         found.cancel()
 
 
+def _resource(testbed: str) -> dict[str, float]:
+    return {f"testbed:{testbed}": 1}
+
+
 def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
     options = {
-        "nthreads": 1, "resources": _RESOURCE, "memory_limit": 0, "protocol": "inproc://", "dashboard": False,
+        "nthreads": 1, "memory_limit": 0, "protocol": "inproc://", "dashboard": False,
         "local_directory": str(scratch),
     }  # fmt: skip
     return SpecCluster(
-        workers={name: {"cls": Worker, "options": options} for name in testbeds},
+        workers={name: {"cls": Worker, "options": options | {"resources": _resource(name)}} for name in testbeds},
         scheduler={"cls": Scheduler, "options": {"protocol": "inproc://", "dashboard": False}},
         silence_logs=logging.CRITICAL,
     )
@@ -126,11 +130,11 @@ def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
 
 def _check_workers(client: Client, testbeds: Sequence[str]) -> None:
     found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    named = {worker["name"] for worker in found.values() if worker["resources"].get("testbed")}
-    if missing := [testbed for testbed in testbeds if testbed not in named]:
+    offered = {name for worker in found.values() for name in worker["resources"]}
+    if missing := [testbed for testbed in testbeds if not offered.issuperset(_resource(testbed))]:
         raise PlanError(
             f"no worker of the scheduler is for the testbed {missing[0]}: start one on its tester by `dask worker "
-            f"ADDRESS --name {missing[0]} --nthreads 1 --resources testbed=1 --no-nanny`"
+            f"ADDRESS --nthreads 1 --resources testbed:{missing[0]}=1 --no-nanny`"
         )
 
 

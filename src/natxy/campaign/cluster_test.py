@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,9 @@ import pytest
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task
 from natxy.errors import PlanError
+from tests.support.campaign_tasks import until_asked
 from tests.support.command import HANG_S
+from tests.support.timing import wait_until
 
 cluster = pytest.importorskip("natxy.campaign.cluster", reason="dask is not installed")
 
@@ -69,3 +74,33 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
         cluster.workers(["a"], lambda *_: None, "tcp://127.0.0.1:1"),
     ):
         pass
+
+
+def test_the_job_of_a_killed_worker_goes_to_the_next_one_of_its_testbed(tmp_path: Path) -> None:
+    own = {"cls": cluster.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    with ExitStack() as stack:
+        scheduler = stack.enter_context(cluster.SpecCluster(scheduler=own)).scheduler_address
+
+        def start() -> subprocess.Popen[bytes]:
+            words = ["worker", scheduler, "--nthreads", "1", "--resources", "testbed:a=1", "--no-nanny"]
+            command = [sys.executable, "-m", "dask", *words, "--no-dashboard", "--local-directory", str(tmp_path)]
+            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            stack.callback(process.kill)
+            return process
+
+        first = start()
+        wait_until(lambda: len(_offered(scheduler)) == 1)
+        used = stack.enter_context(cluster.workers(["a"], until_asked, scheduler))
+        used.submit("a", Task("x", tmp_path, ""))
+        wait_until(lambda: (tmp_path / f"begun-{first.pid}").exists())
+        first.kill()
+        second = start()
+        wait_until(lambda: (tmp_path / f"begun-{second.pid}").exists())
+        (tmp_path / "end").touch()
+        assert used.next() == ("a", Outcome(Ending.DONE, 0, str(second.pid)))
+
+
+def _offered(scheduler: str) -> dict[str, object]:
+    with cluster.Client(scheduler) as client:
+        found: dict[str, object] = client.scheduler_info(n_workers=-1)["workers"]
+        return found
