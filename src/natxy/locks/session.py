@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from natxy.cleanup.leftovers import problems_of_leftovers
 from natxy.events.listener import RunListener
 from natxy.events.run import Warned
 from natxy.locks.files import Holder, exclusive
+from natxy.locks.there import exclusive_there
 from natxy.plan.experiment import ResolvedPlan
 from natxy.testbeds.namespaces import other_labs
 
@@ -53,7 +54,12 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
     def waiting(holder: Holder) -> None:
         tell(f"waiting for {holder.what}, which process {holder.pid} ({holder.command}) holds")
 
-    with exclusive(claims(plan, dut_cores), waiting):
+    dut = plan.testbed.dut_location
+    with ExitStack() as held:
+        held.enter_context(exclusive(claims(plan, dut_cores), waiting))
+        if dut and dut.ssh:
+            name = str(dut.ssh)
+            held.enter_context(exclusive_there(dut.ssh, lambda: tell(f"waiting for {name}, which another tester uses")))
         if not plan.testbed.in_virtual_time:
             for problem in problems_of_leftovers(plan):
                 tell(problem)

@@ -7,9 +7,10 @@ import asyncio
 import re
 import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import asyncssh
 
@@ -34,6 +35,9 @@ _END_S: Final = 10
 # The boot, and Linux's network namespace, `net:[4026531840]`.
 _PLACE: Final = ["sh", "-c", f"{BOOT_SCRIPT} && {{ readlink /proc/self/ns/net 2>/dev/null || :; }}"]
 _NAMESPACE: Final = re.compile(r"\s*net:\[(\d+)\]\s*$")
+
+
+_Result = TypeVar("_Result")
 
 
 class UnreachableError(DutError):
@@ -80,15 +84,46 @@ class SshTransport:
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
-        running = asyncio.run_coroutine_threadsafe(self._run(argv, input, timeout_s), self._loop)
-        try:
-            done = running.result()
-        except BaseException:
-            running.cancel()
-            raise
+        done = self._wait_for(self._run(argv, input, timeout_s))
         if check:
             done.check()
         return done
+
+    @contextmanager
+    def lines(self, argv: Sequence[str]) -> Iterator[Callable[[], str]]:
+        """Runs a program whose input ends with the context; yields what waits for the next line of its output.
+
+        Raises DutError when there is no connection; without one, or when the program ends, lines are empty.
+        """
+        command = f"exec {shlex.join(argv)}"
+        process = self._wait_for(self._started(command))
+
+        def line() -> str:
+            try:
+                return _text(self._wait_for(process.stdout.readline())).rstrip("\n")
+            except (asyncssh.Error, OSError):
+                return ""
+
+        try:
+            yield line
+        finally:
+            self._loop.call_soon_threadsafe(process.close)
+
+    async def _started(self, command: str) -> asyncssh.SSHClientProcess[bytes]:
+        connection = await self._connected()
+        try:
+            return await connection.create_process(command, encoding=None, stderr=asyncssh.DEVNULL)
+        except (asyncssh.Error, OSError) as error:
+            raise UnreachableError(f"the connection was lost ({self.describe()}): {_reason(error)}") from error
+
+    def _wait_for(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Returns the result of what runs on the connection's loop; an interrupt cancels it."""
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
 
     def describe(self) -> str:
         return described(self._target)

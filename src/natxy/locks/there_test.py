@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from natxy.locks.there import exclusive_there
+from tests.support import needs
+from tests.support.command import HANG_S
+from tests.support.sshd import Sshd, running_sshd
+
+pytestmark = [needs.SSHD, pytest.mark.serial]
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[Sshd]:
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
+
+
+def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd: Sshd) -> None:
+    waits, got, end = threading.Event(), threading.Event(), threading.Event()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, waits.set):
+            got.set()
+            end.wait(HANG_S)
+
+    thread = threading.Thread(target=other)
+    with exclusive_there(sshd.target, lambda: None):
+        thread.start()
+        assert waits.wait(HANG_S)
+        assert not got.is_set()
+    assert got.wait(HANG_S)
+    sshd.stop()
+    sshd.start()
+    with exclusive_there(sshd.target, lambda: None):
+        end.set()
+    thread.join(HANG_S)
+    assert not thread.is_alive()
+
+
+def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
+    sshd.stop()
+    with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer")):
+        pass
