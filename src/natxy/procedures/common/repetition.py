@@ -13,6 +13,7 @@ from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.procedures.common.crowding import crowding
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.replay import Replay
 from natxy.results.dut_load import DutLoad
@@ -162,7 +163,7 @@ class Repetition:
         result = run(self._seed(attempt, kind), on_progress)
         absence = self._absence()
         load = self.watch.load() if self.watch else None
-        why = self._disturbance(result, absence)
+        why = self._disturbance(result, absence, load)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
         elif why:
@@ -180,12 +181,12 @@ class Repetition:
         # A gateway that polls looks at its clock all the time, and knows better than the counters of Linux.
         return watched if own_s is None else Absence(own_s, stolen_s=watched.stolen_s if watched else None)
 
-    def _disturbance(self, result: TrialResult, absence: Absence | None) -> str:
+    def _disturbance(self, result: TrialResult, absence: Absence | None, load: DutLoad | None) -> str:
         if self.watch is None or self.watch.buffer_frames is None:
             return ""
         cores = self.experiment.cores or self.watch.cores
         tolerated, buffer_frames = tolerated_loss(self.experiment), self.watch.buffer_frames
-        return disturbance(
+        away = disturbance(
             result,
             absence,
             cores=cores,
@@ -193,6 +194,7 @@ class Repetition:
             drain_s=self.experiment.timing.drain,
             tolerated=tolerated,
         )
+        return away or crowding(result, load)
 
     def transfer(self, number: int, test: TcpTest) -> dict[str, Transfer]:
         """Runs one test between hosts, stores its transfers and returns them by direction."""

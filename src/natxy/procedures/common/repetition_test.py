@@ -34,7 +34,7 @@ class Machine:
     def __init__(self, absence: Absence | None = None, pause_s: float | None = None) -> None:
         self.done: list[str] = []
         self.finished: list[FinishedTrial] = []
-        self.load = cast("DutLoad", object())
+        self.load = DutLoad(elapsed_s=1.0, cores=())
         self._absence = absence
         self.gateway = SimpleNamespace(pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"))
         self.watch = SimpleNamespace(
