@@ -121,7 +121,7 @@ def test_a_testbed_that_fails_is_set_aside(tmp_path: Path) -> None:
     told: list[str] = []
     states = carry_out_campaign(
         CAMPAIGN,
-        jobs(("x", "one"), ("y", "one"), ("x", "two")),
+        jobs(("x", "one"), ("y", "one"), ("z", "one"), ("x", "two")),
         tmp_path / "c",
         by(lambda task: Outcome(Ending.FAILED if "one" in task.key else Ending.DONE, 4, "silent")),
         lambda entry: told.append(entry.testbed) if isinstance(entry, TestbedSetAside) else None,
@@ -129,7 +129,7 @@ def test_a_testbed_that_fails_is_set_aside(tmp_path: Path) -> None:
     assert told == ["one"]
     assert states == {
         "x/one": (JobState.FAILED, "silent"), "x/two": (JobState.DONE, "silent"),
-        "y/one": (JobState.FAILED, "one is set aside: silent"),
+        "y/one": (JobState.FAILED, "silent"), "z/one": (JobState.FAILED, "one is set aside: silent"),
     }  # fmt: skip
 
 

@@ -50,14 +50,15 @@ class Queue:
     """Holds the jobs of a campaign and the testbeds that are still used.
 
     The ones of a higher priority come first, then those that the campaign has first. One that failed on a testbed goes
-    to an equal one that has tried it less often. `done`: keys of jobs that an earlier session finished.
+    to an equal one that has tried it less often. A testbed on which `max_failures` jobs failed in a row, in whatever
+    number of attempts, is used no more. `done`: keys of jobs that an earlier session finished.
     """
 
     def __init__(
         self, jobs: Sequence[Job], testbeds: Sequence[str], max_failures: int, done: frozenset[str] = frozenset()
     ) -> None:
         self._max_failures = max_failures
-        self._failures = dict.fromkeys(testbeds, 0)
+        self._failed: dict[str, set[str]] = {testbed: set() for testbed in testbeds}
         self._courses = {job.key: _Course(job, (-job.priority, number)) for number, job in enumerate(jobs)}
         self._ready: dict[str, list[tuple[tuple[int, int], str]]] = {testbed: [] for testbed in testbeds}
         self._of_run: defaultdict[str, list[_Course]] = defaultdict(list)
@@ -99,11 +100,12 @@ class Queue:
         """Takes in how an attempt ended; returns the testbeds that a job now waits for."""
         course = self._courses[job.key]
         if ending is not Ending.FAILED:
-            self._failures[testbed] = 0
+            self._failed[testbed].clear()
             return self._end(course, JobState.DONE if ending is Ending.DONE else JobState.FAILED, reason)
         course.state, course.reason = JobState.WAITING, reason
-        self._failures[testbed] += 1
-        if self._failures[testbed] >= self._max_failures:
+        # One job that fails in every attempt says nothing about the testbed.
+        self._failed[testbed].add(job.key)
+        if len(self._failed[testbed]) >= self._max_failures:
             self._set_aside[testbed] = reason
             # Others may have waited for it too.
             return self._offer_all()

@@ -62,15 +62,18 @@ def test_what_fails_goes_to_an_equal_testbed_and_comes_back() -> None:
 
 
 def test_a_testbed_that_fails_in_a_row_is_used_no_more() -> None:
-    jobs = [job("x", "a"), job("y", "a"), job("x", "g", "a", "b"), job("z", "b", after=["y"])]
+    jobs = [job("x", "a"), job("y", "a"), job("w", "a"), job("x", "g", "a", "b"), job("z", "b", after=["y"])]
     queue = Queue(jobs, ["a", "b"], 2)
-    for _ in range(2):
+    for _ in range(3):
         assert taken(queue, "a") == "x/a"
         queue.finish(jobs[0], "a", Ending.FAILED, "the DUT is silent")
+    assert queue.set_aside == {}, "one job alone may be to blame"
+    assert taken(queue, "a") == "y/a"
+    queue.finish(jobs[1], "a", Ending.FAILED, "the DUT is silent")
     assert queue.set_aside == {"a": "the DUT is silent"}
     assert taken(queue, "a") is None
-    assert queue.states()["x/a"] == (JobState.FAILED, "the DUT is silent")
-    assert queue.states()["y/a"] == (JobState.FAILED, "a is set aside: the DUT is silent")
+    assert queue.states()["x/a"] == queue.states()["y/a"] == (JobState.FAILED, "the DUT is silent")
+    assert queue.states()["w/a"] == (JobState.FAILED, "a is set aside: the DUT is silent")
     assert queue.states()["z/b"] == (JobState.SKIPPED, "y/a was not measured")
     assert taken(queue, "b") == "x/g"
 
