@@ -7,6 +7,7 @@
 #include <rte_mbuf_pool_ops.h>
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace natxy {
