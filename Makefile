@@ -33,7 +33,7 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
-	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests \
+	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
 	container jool vm demo test test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills \
 	mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
@@ -88,6 +88,9 @@ install-tests: made-deb packages-vm ## time each way of installing, from nothing
 	@tools/package/fresh/clone.sh
 	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
 	@tools/package/fresh/wheel.sh build/wheel/natxy-*.whl
+
+release: packages-deb ## make all files of a release twice, compare and try them: build/release; SNAPSHOT=1 needs no tag
+	@SNAPSHOT=$(SNAPSHOT) tools/package/release.sh $(PYTHON)
 
 container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)

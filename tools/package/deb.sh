@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the Debian package from what `make portable` and `make man` have built: `tools/package/deb.sh PYTHON`. It goes
-# to build/deb. The same commit in the same folder makes the same package, because times in it are those of the commit;
-# in another folder it makes another one.
+# to build/deb. The same commit makes the same package, in any folder: times in it are those of the commit.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
