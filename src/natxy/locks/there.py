@@ -6,6 +6,7 @@ flock(1) there has locked the root directory as long as the connection lasts: no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
@@ -15,11 +16,15 @@ from natxy.errors import DutError
 from natxy.plan.testbeds.machines import SshTarget
 
 _BUSY: Final = "busy"
+_HELD: Final = "held"
 # A system without flock(1) has no lock.
 _LOCK: Final = (
     "command -v flock >/dev/null || { echo none; exec cat; }; "
-    f"exec 9</; flock -n 9 || {{ echo {_BUSY}; flock 9; }}; echo held; exec cat"
+    f"exec 9</; flock -n 9 || {{ echo {_BUSY}; flock 9; }}; echo {_HELD}; exec cat"
 )
+# A machine that boots while others wait for it answers again within this time.
+_BOOT_S: Final = 600.0
+_AGAIN_S: Final = 2.0
 
 
 @contextmanager
@@ -29,12 +34,26 @@ def exclusive_there(target: SshTarget, waiting: Callable[[], None]) -> Iterator[
     A machine that cannot be reached is not reserved: what measures it says why.
     """
     with ExitStack() as held:
-        try:
-            transport = held.enter_context(SshTransport(target))
-            line = held.enter_context(transport.lines(["sh", "-c", _LOCK]))
-            if line() == _BUSY:
-                waiting()
-                line()
-        except DutError:
+        tries_until = None
+        while not _ends_waiting(held, target, waiting, patient=tries_until is not None):
             held.close()
+            tries_until = tries_until or time.monotonic() + _BOOT_S
+            if time.monotonic() > tries_until:
+                break
+            time.sleep(_AGAIN_S)
         yield
+
+
+def _ends_waiting(held: ExitStack, target: SshTarget, waiting: Callable[[], None], *, patient: bool) -> bool:
+    """Reserves the machine as long as `held` lasts. Returns False when the connection was lost while this waited for
+    another tester, or, if `patient`, when there is none: the other one has not ended, and the machine may boot."""
+    try:
+        transport = held.enter_context(SshTransport(target))
+        line = held.enter_context(transport.lines(["sh", "-c", _LOCK]))
+        if line() != _BUSY:
+            return True
+        waiting()
+        return line() == _HELD
+    except DutError:
+        held.close()
+        return not patient

@@ -43,6 +43,26 @@ def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd
     assert not thread.is_alive()
 
 
+def test_who_waits_goes_on_waiting_when_the_machine_boots(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
+    waits, got = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, waits.set):
+            got.set()
+
+    thread = threading.Thread(target=other)
+    with exclusive_there(sshd.target, lambda: None):
+        thread.start()
+        assert waits.wait(HANG_S)
+        sshd.stop()
+        assert not got.wait(1)
+        sshd.start()
+        assert got.wait(HANG_S)
+    thread.join(HANG_S)
+    assert not thread.is_alive()
+
+
 def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
     sshd.stop()
     with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer")):
