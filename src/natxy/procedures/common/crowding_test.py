@@ -31,8 +31,8 @@ def load(frames: int | None = 45_636, dropped: int | None = 4864, received: int 
 
 def test_frames_of_others_explain_what_the_queue_dropped() -> None:
     assert crowding(failed(), load()) == (
-        "the kernel dropped 4,864 of 50,500 frames on the gateway's cores, where other programs send too: only 500 "
-        "came to the gateway"
+        "the kernel dropped 4,864 of 50,500 frames on the gateway's cores, most of them of other traffic: only "
+        "500 came to the gateway"
     )
 
 
