@@ -14,7 +14,7 @@ natxy() {
 }
 # The NAT has to have a result, whatever else a busy machine keeps from having one.
 measured() {
-	natxy run /usr/share/doc/natxy/plans/quickstart.yaml --repeat 1 --output run || echo "exit code $?"
+	natxy run /usr/share/doc/natxy/plans/quickstart.yaml --repeat 1 --output run || [ $? = 3 ]
 	[ -s "$work/run/report.html" ] && natxy report run --format csv | grep '^nat-rate,.*,done,'
 }
 

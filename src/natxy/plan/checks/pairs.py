@@ -19,9 +19,7 @@ def check_pairs(plan: Plan, experiment: Experiment, location: Location) -> Itera
     """Yields what keeps a testbed, a gateway or addresses from more than one pair of interfaces."""
     pairs, testbed, gateway = experiment.pair_count, plan.testbed, experiment.gateway
     if experiment.start_interval and experiment.pairs is None:
-        yield Problem(
-            (*location, "start_interval"), "one pair of interfaces begins by itself; give `pairs` or remove it"
-        )
+        yield Problem((*location, "start_interval"), "it needs several pairs of interfaces; give `pairs` or remove it")
     if experiment.start_interval and testbed.in_virtual_time:
         text = "a simulated gateway forwards only streams that begin together; remove it, or choose a lab"
         yield Problem((*location, "start_interval"), text)

@@ -110,10 +110,10 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> Vali
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
     """Requests traffic at `rate_fps` in each direction, for the experiment's `traffic_s` or for a number of `frames`.
 
-    Pairs of interfaces share the rate equally; each has streams of its own, of `frames` frames. One that begins after
-    the others ends with them (RFC 8219 §10.2.2). With background
-    traffic, the number of frames is rounded to whole turns of foreground and background. With connections, the traffic
-    is phase 2, and no frame opens a new connection.
+    Pairs of interfaces share the rate equally; each has streams of its own, of `frames` frames. Without `frames`, one
+    that begins after the others ends with them (RFC 8219 §10.2.2). With background traffic, the number of frames is
+    rounded to whole turns of foreground and background. With connections, the traffic is phase 2, and no frame opens a
+    new connection.
     """
     sides = {
         Directions.FORWARD: [Side.LEFT],
