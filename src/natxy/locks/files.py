@@ -11,16 +11,21 @@ import fcntl
 import os
 import shlex
 import sys
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from natxy.errors import DutError
 from natxy.system import ledger
+
+# `natxy locks` looks by locking each file itself for a moment, and a new holder has not yet written its name.
+_LOOK_S: Final = 0.05
 
 
 class Holder(BaseModel):
@@ -94,8 +99,10 @@ def _locked(file: Path, waiting: Callable[[Holder], None]) -> int:
             raise DutError(f"the lock {file} cannot be made: {error.strerror}. Make the folder writable") from error
         try:
             if not _obtained(descriptor, fcntl.LOCK_EX):
-                waiting(_read(descriptor, file.name))
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                time.sleep(_LOOK_S)
+                if not _obtained(descriptor, fcntl.LOCK_EX):
+                    waiting(_read(descriptor, file.name))
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
             # The holder before deletes the file.
             if _is_still(descriptor, file):
                 return descriptor

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -54,6 +55,15 @@ def test_what_is_held_is_listed_and_leaves_no_file(folder: Path) -> None:
         ]
     assert holders() == []
     assert [*folder.iterdir()] == []
+
+
+def test_a_look_at_the_locks_is_not_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    look = os.open(folder / "core 0", os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(look, fcntl.LOCK_SH)
+    monkeypatch.setattr("natxy.locks.files.time.sleep", lambda _: os.close(look))
+    with exclusive(["core 0"], lambda holder: pytest.fail(f"waits for {holder}")):
+        pass
 
 
 def test_another_process_is_waited_for_and_named(other: subprocess.Popen[str]) -> None:
