@@ -9,7 +9,8 @@ import platform
 import shlex
 import shutil
 import tarfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -21,15 +22,25 @@ from natxy.campaign.task import Outcome, Task, ended, is_complete
 from natxy.dut.transport.ssh import UnreachableError, connect
 from natxy.errors import DutError
 
+_CAMPAIGNS: Final = ".cache/natxy/campaigns"
 _LOOK_S: Final = 0.2
+# To give everything back, a DUT behind ssh may have to be waited for.
+_TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
-# sshd's process for a connection is the parent of natxy, which so ends with the connection. What an earlier connection
+# natxy is asked to end when its input ends, also because the connection is lost; a program that makes it root may stand
+# between sshd and natxy. The shell that looks for that is natxy's child and ends with it. What an earlier connection
 # began may still be ending.
 _RUN: Final = """
-cd "$1" && echo $$ > pid && shift
-[ -d run ] && flock run true
-if [ -e run/results.sqlite ]; then set -- resume run "$@"; else rm -rf run; set -- run plan.yaml --output run "$@"; fi
-exec setpriv --pdeathsig TERM {natxy} "$@"
+cd "$1" || exit 1
+shift
+exec 3<&0 </dev/null
+setpriv --pdeathsig KILL sh -c 'while read -r _; do :; done; kill -TERM "$PPID"' <&3 >/dev/null 2>&1 &
+exec 3<&-
+[ ! -d run ] || flock run true || exit 1
+if [ -e run/results.sqlite ]; then set -- resume run "$@"
+else rm -rf run && set -- run plan.yaml --output run "$@" || exit 1
+fi
+exec {natxy} "$@"
 """
 
 
@@ -53,38 +64,50 @@ def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> O
 def folder_there(task: Task) -> str:
     """Returns the folder of a task on its tester, which no other task of any campaign has, within the user's home."""
     name = hashlib.blake2b(f"{platform.node()}:{task.folder}".encode(), digest_size=8).hexdigest()
-    return f".cache/natxy/campaigns/{name}"
+    return f"{_CAMPAIGNS}/{name}"
 
 
 async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> int:
     folder = folder_there(task)
-    natxy = shlex.join([*tester.ssh.as_root, tester.natxy])
     async with await connect(tester.ssh) as connection:
-        await _run(connection, 'mkdir -p "$1" && cat > "$1/plan.yaml"', folder, input=task.plan.encode())
-        command = shlex.join(["sh", "-c", _RUN.replace("{natxy}", natxy), "sh", folder, *task.before])
+        # The folders in the user's home stay the user's.
+        await _run(connection, (), 'mkdir -p "$1"', _CAMPAIGNS)
+        as_root = tester.ssh.as_root
+        await _run(connection, as_root, 'mkdir -p "$1" && cat > "$1/plan.yaml"', folder, input=task.plan.encode())
+        script = _RUN.replace("{natxy}", shlex.quote(tester.natxy))
         process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
-            command, encoding=None, stdin=asyncssh.DEVNULL, stdout=log, stderr=asyncssh.STDOUT
+            _command(as_root, script, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
         )
         waiting = asyncio.ensure_future(process.wait())
-        asked = False
+        asked_s: float | None = None
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
-            if not wanted() and not asked:
-                asked = True
-                await _run(connection, f'{shlex.join(tester.ssh.as_root)} kill -TERM "$(cat "$1/pid")"', folder)
+            if asked_s is None and not wanted():
+                asked_s = time.monotonic()
+                process.stdin.write_eof()
+            if asked_s is not None and time.monotonic() > asked_s + _TO_CLEAN_UP_S:
+                waiting.cancel()
+                raise DutError(f"natxy did not end there within {_TO_CLEAN_UP_S:g} s")
         code = waiting.result().returncode
         if code == _NO_NATXY:
+            natxy = shlex.join([*as_root, tester.natxy])
             raise DutError(f"{natxy} is not installed there; give the path by `natxy`")
-        await _bring_home(connection, folder, task.folder)
+        await _bring_home(connection, as_root, folder, task.folder)
         if is_complete(task.folder):
-            await _run(connection, 'rm -rf "$1"', folder)
+            await _run(connection, as_root, 'rm -rf "$1"', folder)
     if code is None:
         raise UnreachableError("the connection was lost")
     return code
 
 
-async def _run(connection: asyncssh.SSHClientConnection, script: str, folder: str, **options: Any) -> None:
+def _command(as_root: Sequence[str], script: str, *words: str) -> str:
+    return shlex.join([*as_root, "sh", "-c", script, "sh", *words])
+
+
+async def _run(
+    connection: asyncssh.SSHClientConnection, as_root: Sequence[str], script: str, folder: str, **options: Any
+) -> None:
     """Runs a script with the folder as `$1`. Raises DutError when it fails."""
-    done = await connection.run(shlex.join(["sh", "-c", script, "sh", folder]), encoding=None, **options)
+    done = await connection.run(_command(as_root, script, folder), encoding=None, **options)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip() if isinstance(done.stderr, bytes) else ""
         raise DutError(f"`{script}` failed there with exit code {done.returncode}; it printed: {said or 'nothing'}")
@@ -100,12 +123,13 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
                 shutil.copyfileobj(content, out)
 
 
-async def _bring_home(connection: asyncssh.SSHClientConnection, there: str, here: Path) -> None:
+async def _bring_home(connection: asyncssh.SSHClientConnection, as_root: Sequence[str], there: str, here: Path) -> None:
     """Replaces the folder here by the one there, if there is one."""
     archive, fresh = (here.with_name(f"{here.name}.{ending}") for ending in ("tar", "new"))
     try:
         with archive.open("wb") as out:
-            await _run(connection, 'cd "$1" && { [ ! -d run ] || tar -cf - run; }', there, stdout=out)
+            script = 'cd "$1" && { [ ! -d run ] || tar -cf - run; }'
+            await _run(connection, as_root, script, there, stdout=out)
         if archive.stat().st_size:
             shutil.rmtree(fresh, ignore_errors=True)
             with tarfile.open(archive) as tar:

@@ -4,12 +4,14 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from natxy.campaign import there as there_module
 from natxy.campaign.model import Tester
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task
@@ -47,6 +49,20 @@ def has_measured(given: Task) -> bool:
     return events.exists() and "trial_finished" in events.read_text()
 
 
+def measuring(given: Task) -> int:
+    """Returns the process of natxy that measures a task there."""
+    found = [int(entry) for entry in os.listdir("/proc") if entry.isdecimal() and _works_in(int(entry), there(given))]
+    return min(found)
+
+
+def _works_in(pid: int, folder: Path) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/cwd").readlink() == folder and b"--output" in words and b"sh" not in words
+    except OSError:
+        return False
+
+
 def task(tmp_path: Path, repeat: int) -> Task:
     experiment = {
         "name": "a", "gateway": "simulated", "procedure": "throughput",
@@ -74,7 +90,7 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
 
     def lose() -> bool:
         if not pids and has_measured(given):
-            pids.append(int((there(given) / "pid").read_text()))
+            pids.append(measuring(given))
             sshd.stop()
         return True
 
@@ -88,6 +104,44 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
     assert not there(given).exists()
     assert [path.name for path in given.folder.parent.iterdir() if path != given.folder] == ["far.log"]
     assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
+
+
+def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
+    sshd: Sshd, tester: Tester, tmp_path: Path
+) -> None:
+    # As sudo does, it stays between sshd and natxy, and clears what the kernel sends at its parent's death.
+    prefix, used = tmp_path / "as root", tmp_path / "used"
+    prefix.write_text(f'#!/bin/sh\necho "$3" >> {used}\nexec 4<&0\n"$@" <&4 & wait $!\n')
+    prefix.chmod(0o755)
+    tester = Tester(ssh=tester.ssh.model_copy(update={"as_root": [str(prefix)]}), natxy=tester.natxy)
+    given = task(tmp_path, 40)
+    pids: list[int] = []
+
+    def lose() -> bool:
+        if not pids and has_measured(given):
+            pids.append(measuring(given))
+            sshd.stop()
+        return True
+
+    try:
+        assert carry_out_there(given, tester, lose).ending is Ending.FAILED
+        wait_until(lambda: not runs(pids[0]))
+        sshd.start()
+        used.write_text("")
+        assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
+        assert not there(given).exists()
+        ran = used.read_text()
+        assert [word for word in ("plan.yaml", "flock", "tar", 'rm -rf "$1"') if word not in ran] == []
+    finally:
+        shutil.rmtree(there(given), ignore_errors=True)
+
+
+def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    words = ["sh", "-c", there_module._RUN.replace("{natxy}", "true"), "sh", "nowhere"]
+    done = subprocess.run(words, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert (tmp_path / "run").is_dir()
 
 
 def test_a_tester_without_natxy_is_named(tester: Tester, tmp_path: Path) -> None:
