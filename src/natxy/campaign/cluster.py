@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import dask
-from distributed import Client, Future, Scheduler, SpecCluster, Worker, as_completed, get_worker
+from distributed import Client, Future, Scheduler, SpecCluster, Worker, get_worker
 
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task
@@ -28,6 +29,9 @@ CarryOut = Callable[[Task, Callable[[], bool]], Outcome]
 
 _LOOK_S: Final = 0.05
 _ANSWER_S: Final = 10
+_WORKERS_LOOK_S: Final = 5.0
+# A killed worker is started again before that, or another testbed has its job.
+_WORKER_RETURNS_S: Final = 60.0
 # Workers that look after themselves take time from what is measured on the same machine: a third of a core for 100.
 _QUIET: Final = {
     "distributed.admin.tick.interval": "1s",
@@ -48,11 +52,13 @@ _under_way: set[str] = set()
 class Workers:
     """Passes tasks to workers, and returns their outcomes as they come."""
 
-    def __init__(self, client: Client, carry_out: CarryOut) -> None:
+    def __init__(self, client: Client, carry_out: CarryOut, *, may_vanish: bool) -> None:
         self._client = client
         self._carry_out = carry_out
+        self._may_vanish = may_vanish
         self._futures: dict[str, tuple[str, Future]] = {}
-        self._finished = as_completed([], raise_errors=False)
+        self._finished: SimpleQueue[Future] = SimpleQueue()
+        self._missing_since_s: dict[str, float] = {}
 
     def submit(self, testbed: str, task: Task) -> None:
         """Has a testbed's worker carry out a task; the testbed has no other one."""
@@ -60,17 +66,38 @@ class Workers:
             partial(_on_worker, self._carry_out), task, resources=_resource(testbed), pure=False, retries=0
         )
         self._futures[future.key] = testbed, future
-        self._finished.add(future)
+        self._missing_since_s.pop(testbed, None)
+        future.add_done_callback(self._finished.put)
 
     def next(self) -> tuple[str, Outcome]:
         """Waits for an outcome; returns it with its testbed. Raises PlanError when the scheduler is lost."""
-        future = next(self._finished)
-        testbed, _ = self._futures.pop(future.key)
-        if future.status == "finished":
-            return testbed, future.result()
-        if future.status in ("cancelled", "lost"):
-            raise PlanError("Dask's scheduler was lost; start it again, then the same command goes on")
-        return testbed, Outcome(Ending.FAILED, None, f"the worker failed: {future.exception()}")
+        while True:
+            try:
+                future = self._finished.get(timeout=_WORKERS_LOOK_S if self._may_vanish else None)
+            except Empty:
+                if testbed := self._without_worker():
+                    return testbed, Outcome(Ending.FAILED, None, f"no worker for {_WORKER_RETURNS_S:g} s")
+                continue
+            # One that was given up comes too.
+            if found := self._futures.pop(future.key, None):
+                return found[0], _outcome(future)
+
+    def _without_worker(self) -> str | None:
+        """Gives up a task whose testbed has had no worker for too long; returns the testbed."""
+        try:
+            offered = _offered(self._client)
+        except OSError:
+            # Dask connects again, or cancels all tasks.
+            return None
+        now_s = time.monotonic()
+        for key, (testbed, future) in self._futures.items():
+            if offered.issuperset(_resource(testbed)):
+                self._missing_since_s.pop(testbed, None)
+            elif now_s - self._missing_since_s.setdefault(testbed, now_s) >= _WORKER_RETURNS_S:
+                del self._futures[key]
+                self._client.cancel([future], force=True)
+                return testbed
+        return None
 
     def cancel(self) -> None:
         """Asks the workers to end their jobs, and waits for those in this process."""
@@ -96,7 +123,7 @@ def workers(testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None 
                 _own(testbeds, scratch) as cluster,
                 Client(cluster) as client,
             ):
-                yield from _used(client, carry_out)
+                yield from _used(client, carry_out, may_vanish=False)
         else:
             try:
                 client = Client(scheduler, timeout=_ANSWER_S)
@@ -104,11 +131,11 @@ def workers(testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None 
                 raise PlanError(f"--scheduler {scheduler}: no scheduler of Dask answers there: {error}") from error
             with client:
                 _check_workers(client, testbeds)
-                yield from _used(client, carry_out)
+                yield from _used(client, carry_out, may_vanish=True)
 
 
-def _used(client: Client, carry_out: CarryOut) -> Iterator[Workers]:
-    found = Workers(client, carry_out)
+def _used(client: Client, carry_out: CarryOut, *, may_vanish: bool) -> Iterator[Workers]:
+    found = Workers(client, carry_out, may_vanish=may_vanish)
     try:
         yield found
     finally:
@@ -131,9 +158,24 @@ def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
     )
 
 
-def _check_workers(client: Client, testbeds: Sequence[str]) -> None:
+def _outcome(future: Future) -> Outcome:
+    """Returns what a worker returned, or why it did not. Raises PlanError when the scheduler is lost."""
+    if future.status == "finished":
+        found: Outcome = future.result()
+        return found
+    if future.status in ("cancelled", "lost"):
+        raise PlanError("Dask's scheduler was lost; start it again, then the same command goes on")
+    return Outcome(Ending.FAILED, None, f"the worker failed: {future.exception()}")
+
+
+def _offered(client: Client) -> set[str]:
+    """Returns the resources of the workers that there are."""
     found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    offered = {name for worker in found.values() for name in worker["resources"]}
+    return {name for worker in found.values() for name in worker["resources"]}
+
+
+def _check_workers(client: Client, testbeds: Sequence[str]) -> None:
+    offered = _offered(client)
     if missing := [testbed for testbed in testbeds if not offered.issuperset(_resource(testbed))]:
         raise PlanError(
             f"no worker of the scheduler is for the testbed {missing[0]}: start one on its tester by `dask worker "

@@ -76,7 +76,10 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
         pass
 
 
-def test_the_job_of_a_killed_worker_goes_to_the_next_one_of_its_testbed(tmp_path: Path) -> None:
+def test_the_job_of_a_killed_worker_goes_to_the_next_one_of_its_testbed_or_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_WORKERS_LOOK_S", 0.05)
     own = {"cls": cluster.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
     with ExitStack() as stack:
         scheduler = stack.enter_context(cluster.SpecCluster(scheduler=own)).scheduler_address
@@ -98,6 +101,15 @@ def test_the_job_of_a_killed_worker_goes_to_the_next_one_of_its_testbed(tmp_path
         wait_until(lambda: (tmp_path / f"begun-{second.pid}").exists())
         (tmp_path / "end").touch()
         assert used.next() == ("a", Outcome(Ending.DONE, 0, str(second.pid)))
+        monkeypatch.setattr(cluster, "_WORKER_RETURNS_S", 0.2)
+        second.kill()
+        wait_until(lambda: not _offered(scheduler))
+        used.submit("a", Task("y", tmp_path, ""))
+        assert used.next() == ("a", Outcome(Ending.FAILED, None, "no worker for 0.2 s"))
+        used.submit("a", Task("y", tmp_path, ""))
+        third = start()
+        monkeypatch.setattr(cluster, "_WORKER_RETURNS_S", HANG_S)
+        assert used.next() == ("a", Outcome(Ending.DONE, 0, str(third.pid)))
 
 
 def _offered(scheduler: str) -> dict[str, object]:
