@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from natxy.campaign.jobs import Job
 from natxy.campaign.log import (
+    INTERRUPTED,
     CampaignEnded,
     CampaignStarted,
     JobEnded,
@@ -69,10 +70,16 @@ def carry_out_campaign(
             interrupted = False
         finally:
             states = queue.states()
-            left = [(job, *states[job.key]) for job in named if states[job.key][0] is not JobState.DONE]
-            told = tuple(job.model_copy(update={"state": state, "reason": reason}) for job, state, reason in left)
-            note(CampaignEnded(left=told, interrupted=interrupted))
+            left = tuple(_left(job, *states[job.key]) for job in named if states[job.key][0] is not JobState.DONE)
+            note(CampaignEnded(left=left, interrupted=interrupted))
     return queue.states()
+
+
+def _left(job: LoggedJob, state: JobState, reason: str) -> LoggedJob:
+    """Returns a job as the end of a session finds it, when none is under way any more."""
+    if state is JobState.RUNNING:
+        state, reason = JobState.WAITING, INTERRUPTED
+    return job.model_copy(update={"state": state, "reason": reason})
 
 
 def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note: Callable[[Event], None]) -> None:

@@ -101,7 +101,9 @@ def test_a_campaign_is_measured_logged_and_goes_on_where_it_ended(tmp_path: Path
     assert RunReader(tmp_path / "c/runs/x/one").run.experiments[0].statistics
     entries = read_log(tmp_path / "c")
     assert isinstance(entries[-1], CampaignEnded)
-    assert [each.key for each in entries[-1].left] == ["y/one"]
+    assert [(each.key, each.state, each.reason) for each in entries[-1].left] == [
+        ("y/one", JobState.WAITING, "interrupted")
+    ]
     assert entries[-1].interrupted
     with (tmp_path / "c/campaign.jsonl").open("a") as log:
         log.write('{"event":"job_en')

@@ -19,6 +19,8 @@ from natxy.system.whole_file import appended_file
 from natxy.untrusted.texts import safe_json
 
 LOG_FILE: Final = "campaign.jsonl"
+INTERRUPTED: Final = "interrupted"
+"""The reason of a job that was under way when a session ended."""
 
 
 class LoggedJob(BaseModel):

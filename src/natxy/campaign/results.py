@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from natxy.campaign.log import CampaignEnded, CampaignStarted, JobEnded, JobStarted, TestbedSetAside, read_log
+from natxy.campaign.log import (
+    INTERRUPTED,
+    CampaignEnded,
+    CampaignStarted,
+    JobEnded,
+    JobStarted,
+    TestbedSetAside,
+    read_log,
+)
 from natxy.campaign.queue import Ending, JobState
 from natxy.campaign.task import is_complete
 from natxy.errors import PlanError
@@ -58,9 +66,12 @@ def read_campaign(folder: Path) -> CampaignResults:
     for entry in entries:
         match entry:
             case CampaignStarted():
-                left = {}
+                # A killed session has not told how its attempts ended.
+                begun_before = [key for key, attempt in last.items() if isinstance(attempt, JobStarted)]
+                left = dict.fromkeys(begun_before, (JobState.WAITING, INTERRUPTED))
             case JobStarted() | JobEnded():
                 last[entry.run, entry.place] = entry
+                left.pop((entry.run, entry.place), None)
             case CampaignEnded():
                 left = {(job.run, job.place): (job.state, job.reason) for job in entry.left}
     jobs = []

@@ -87,3 +87,13 @@ def test_a_job_under_way_and_one_that_waits_are_shown(tmp_path: Path) -> None:
     page = write_campaign_report(tmp_path).read_text()
     assert "<b>x on one</b>: running" in page
     assert "<b>y on one</b>: waiting" in page
+
+
+def test_what_a_killed_session_began_waits_in_the_next_one(tmp_path: Path) -> None:
+    names = (LoggedJob(run="x", place="one"), LoggedJob(run="y", place="one"))
+    begun = [JobStarted(run=run, place="one", testbed="one", folder=f"runs/{run}/one") for run in ("x", "y")]
+    start = CampaignStarted(name="night", jobs=names, done=0)
+    log(tmp_path, start, *begun, start, begun[1])
+    page = write_campaign_report(tmp_path).read_text()
+    assert "<b>x on one</b>: waiting: interrupted" in page
+    assert "<b>y on one</b>: running" in page
