@@ -16,7 +16,15 @@ import pytest
 from natxy.campaign.campaign import Workers, carry_out_campaign
 from natxy.campaign.here import carry_out_here
 from natxy.campaign.jobs import Job
-from natxy.campaign.log import CampaignEnded, CampaignStarted, JobEnded, JobStarted, TestbedSetAside, read_log
+from natxy.campaign.log import (
+    CampaignEnded,
+    CampaignStarted,
+    JobEnded,
+    JobStarted,
+    TestbedSetAside,
+    campaign_log,
+    read_log,
+)
 from natxy.campaign.model import Campaign
 from natxy.campaign.queue import Ending, JobState
 from natxy.campaign.task import Outcome, Task, is_complete
@@ -219,3 +227,21 @@ def test_a_folder_without_a_log_is_no_campaign(tmp_path: Path) -> None:
     (tmp_path / "campaign.jsonl").write_text('{"event":"tomorrow"}\n{"event":"job_ended"}\n')
     with pytest.raises(PlanError, match=r"campaign\.jsonl:2: no entry of a campaign's log"):
         read_log(tmp_path)
+
+
+def test_an_entry_names_no_folder_outside_the_campaign(tmp_path: Path) -> None:
+    with campaign_log(tmp_path) as log:
+        log.append(JobStarted(run="x", place="one", testbed="two", folder="runs/x/one@two"))
+    assert len(read_log(tmp_path)) == 1
+    file = tmp_path / "campaign.jsonl"
+    file.write_text(file.read_text().replace("runs/x/one@two", "runs/x/../../.."))
+    with pytest.raises(PlanError, match=r"campaign\.jsonl:1: no entry of a campaign's log"):
+        read_log(tmp_path)
+
+
+def test_an_entry_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr("natxy.campaign.log.os.write", lambda fd, text: write(fd, text[:7]))
+    with campaign_log(tmp_path) as log:
+        log.append(TestbedSetAside(testbed="one", reason="dead"))
+    assert len(read_log(tmp_path)) == 1

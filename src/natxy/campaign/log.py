@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from natxy import __version__
+from natxy.campaign.model import NAME_PATTERN
 from natxy.campaign.queue import Ending, JobState
 from natxy.errors import PlanError
 from natxy.events.base import Event
@@ -21,6 +22,10 @@ from natxy.untrusted.texts import safe_json
 LOG_FILE: Final = "campaign.jsonl"
 INTERRUPTED: Final = "interrupted"
 """The reason of a job that was under way when a session ended."""
+
+
+# What links and readers take for a folder within that of the campaign.
+RunFolder = Annotated[str, Field(pattern=f"^runs/{NAME_PATTERN}/{NAME_PATTERN}(@{NAME_PATTERN})?$")]
 
 
 class LoggedJob(BaseModel):
@@ -55,7 +60,7 @@ class JobStarted(Event):
     run: str
     place: str
     testbed: str
-    folder: str
+    folder: RunFolder
 
 
 class JobEnded(Event):
@@ -65,7 +70,7 @@ class JobEnded(Event):
     run: str
     place: str
     testbed: str
-    folder: str
+    folder: RunFolder
     ending: Ending
     exit_code: int | None
     reason: str
@@ -99,7 +104,9 @@ class CampaignLog:
         self._fd = fd
 
     def append(self, entry: Event) -> None:
-        os.write(self._fd, safe_json(entry.model_dump_json()).encode() + b"\n")
+        left = safe_json(entry.model_dump_json()).encode() + b"\n"
+        while left:
+            left = left[os.write(self._fd, left) :]
         os.fdatasync(self._fd)
 
 

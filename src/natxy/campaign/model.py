@@ -18,9 +18,9 @@ from natxy.plan.testbeds.machines import SshTarget
 from natxy.untrusted.validation import guess
 
 # Names are also those of folders.
-_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 Name = Annotated[
-    str, Pattern(_PATTERN, "a name of letters, digits, dots, hyphens and underscores"), Field(max_length=64)
+    str, Pattern(NAME_PATTERN, "a name of letters, digits, dots, hyphens and underscores"), Field(max_length=64)
 ]
 
 
