@@ -221,6 +221,13 @@ def test_a_plan_that_is_wrong_there_is_refused(tmp_path: Path) -> None:
     assert not is_complete(tmp_path / "one")
 
 
+def test_what_is_wrong_beside_the_plan_is_a_failure(tmp_path: Path) -> None:
+    given = Task("x/one", tmp_path / "one", resolve(planned()).to_yaml(), prepare=[[]])
+    outcome = carry_out_here(given, lambda: True)
+    assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, 2)
+    assert outcome.reason.startswith("--before: expected a command")
+
+
 def test_a_folder_without_a_log_is_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="is not the folder of a campaign"):
         read_log(tmp_path)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -39,17 +40,28 @@ def carry_out_here(task: Task, wanted: Callable[[], bool]) -> Outcome:
     with task.log.open("ab") as log:
         begin = log.tell()
         code = _natxy(_arguments(task), log, wanted)
-    return ended(task, code, begin)
+    return ended(task, code, begin, refused=code == PlanError.exit_code and _is_refused(task, wanted))
 
 
 def _arguments(task: Task) -> list[str]:
     if _has_run(task.folder):
         return ["resume", str(task.folder), *task.before]
     _clear(task.folder)
-    plan = task.folder.with_name(f"{task.folder.name}.yaml")
-    with whole_file(plan) as out:
+    with whole_file(_plan_file(task)) as out:
         out.write(task.plan.encode())
-    return ["run", str(plan), "--output", str(task.folder), *task.before]
+    return ["run", str(_plan_file(task)), "--output", str(task.folder), *task.before]
+
+
+def _plan_file(task: Task) -> Path:
+    return task.folder.with_name(f"{task.folder.name}.yaml")
+
+
+def _is_refused(task: Task, wanted: Callable[[], bool]) -> bool:
+    """Returns True when natxy takes the plan itself, which began no run, for wrong."""
+    if _has_run(task.folder):
+        return False
+    with open(os.devnull, "ab") as log:
+        return _natxy(["check", str(_plan_file(task))], log, wanted) == PlanError.exit_code
 
 
 def _has_run(folder: Path) -> bool:

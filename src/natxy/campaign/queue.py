@@ -17,7 +17,7 @@ _MOST_ATTEMPTS: Final = 3
 
 
 class Ending(StrEnum):
-    """The ways in which an attempt at a job ends. Only `failed` says something about the testbed."""
+    """The ways in which an attempt at a job ends. `refused` says nothing about the testbed."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -99,8 +99,9 @@ class Queue:
     def finish(self, job: Job, testbed: str, ending: Ending, reason: str = "") -> list[str]:
         """Takes in how an attempt ended; returns the testbeds that a job now waits for."""
         course = self._courses[job.key]
-        if ending is not Ending.FAILED:
+        if ending is Ending.DONE:
             self._failed[testbed].clear()
+        if ending is not Ending.FAILED:
             return self._end(course, JobState.DONE if ending is Ending.DONE else JobState.FAILED, reason)
         course.state, course.reason = JobState.WAITING, reason
         # One job that fails in every attempt says nothing about the testbed.

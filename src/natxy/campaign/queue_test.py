@@ -120,3 +120,12 @@ def test_every_job_ends_and_no_testbed_has_two(data: st.DataObject) -> None:
         waiting = {testbed, *offered}
     assert {state for state, _ in queue.states().values()} <= {JobState.DONE, JobState.FAILED, JobState.SKIPPED}
     assert all(count <= 3 for count in attempts.values())
+
+
+def test_a_refused_plan_is_no_success_of_its_testbed() -> None:
+    jobs = [job(run, "a") for run in ("x", "y", "z")]
+    queue = Queue(jobs, ["a"], 2)
+    for each, ending in [*[(jobs[0], Ending.FAILED)] * 3, (jobs[1], Ending.REFUSED), (jobs[2], Ending.FAILED)]:
+        assert taken(queue, "a") == each.key
+        queue.finish(each, "a", ending, "why")
+    assert queue.set_aside == {"a": "why"}

@@ -61,11 +61,13 @@ def is_complete(folder: Path) -> bool:
     return run.state is RunState.DONE and all(experiment.state in _ENDED for experiment in run.experiments)
 
 
-def ended(task: Task, code: int, begin: int) -> Outcome:
-    """Returns how an attempt ended whose output begins at `begin` in the log."""
+def ended(task: Task, code: int, begin: int, *, refused: bool) -> Outcome:
+    """Returns how an attempt ended whose output begins at `begin` in the log; `refused`: `natxy check` does so.
+
+    Other errors with the exit code of a bad plan, such as a full disk, may be over at the next attempt.
+    """
     if is_complete(task.folder):
         return Outcome(Ending.DONE, code)
-    refused = code == PlanError.exit_code
     return Outcome(Ending.REFUSED if refused else Ending.FAILED, code, _reason(code, task.log, begin))
 
 

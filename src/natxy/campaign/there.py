@@ -20,7 +20,7 @@ from natxy.campaign.model import Tester
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task, ended, is_complete
 from natxy.dut.transport.ssh import UnreachableError, connect
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 
 _CAMPAIGNS: Final = ".cache/natxy/campaigns"
 _LOOK_S: Final = 0.2
@@ -42,6 +42,7 @@ else rm -rf run && set -- run plan.yaml --output run "$@" || exit 1
 fi
 exec {natxy} "$@"
 """
+_CHECK: Final = 'cd "$1" && [ ! -e run/results.sqlite ] || exit 1; exec {natxy} check plan.yaml'
 
 
 def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> Outcome:
@@ -55,10 +56,10 @@ def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> O
     with task.log.open("ab") as log:
         begin = log.tell()
         try:
-            code = asyncio.run(_measured(task, tester, wanted, log))
+            code, refused = asyncio.run(_measured(task, tester, wanted, log))
         except (DutError, asyncssh.Error, OSError) as error:
             return Outcome(Ending.FAILED, None, f"{tester.ssh}: {error}")
-    return ended(task, code, begin)
+    return ended(task, code, begin, refused=refused)
 
 
 def folder_there(task: Task) -> str:
@@ -67,16 +68,17 @@ def folder_there(task: Task) -> str:
     return f"{_CAMPAIGNS}/{name}"
 
 
-async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> int:
+async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> tuple[int, bool]:
+    """Returns natxy's exit code, and whether it takes the plan itself for wrong."""
     folder = folder_there(task)
     async with await connect(tester.ssh) as connection:
         # The folders in the user's home stay the user's.
         await _run(connection, (), 'mkdir -p "$1"', _CAMPAIGNS)
         as_root = tester.ssh.as_root
         await _run(connection, as_root, 'mkdir -p "$1" && cat > "$1/plan.yaml"', folder, input=task.plan.encode())
-        script = _RUN.replace("{natxy}", shlex.quote(tester.natxy))
+        run, check = (script.replace("{natxy}", shlex.quote(tester.natxy)) for script in (_RUN, _CHECK))
         process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
-            _command(as_root, script, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
+            _command(as_root, run, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
         )
         waiting = asyncio.ensure_future(process.wait())
         asked_s: float | None = None
@@ -91,12 +93,16 @@ async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log:
         if code == _NO_NATXY:
             natxy = shlex.join([*as_root, tester.natxy])
             raise DutError(f"{natxy} is not installed there; give the path by `natxy`")
+        refused = False
+        if code == PlanError.exit_code:
+            checked = await connection.run(_command(as_root, check, folder))
+            refused = checked.returncode == PlanError.exit_code
         await _bring_home(connection, as_root, folder, task.folder)
         if is_complete(task.folder):
             await _run(connection, as_root, 'rm -rf "$1"', folder)
     if code is None:
         raise UnreachableError("the connection was lost")
-    return code
+    return code, refused
 
 
 def _command(as_root: Sequence[str], script: str, *words: str) -> str:

@@ -136,6 +136,15 @@ def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
         shutil.rmtree(there(given), ignore_errors=True)
 
 
+def test_a_plan_that_is_wrong_there_is_refused(tester: Tester, tmp_path: Path) -> None:
+    given = Task("x/far", tmp_path / "far", "name: p\n")
+    try:
+        outcome = carry_out_there(given, tester, lambda: True)
+        assert (outcome.ending, outcome.exit_code) == (Ending.REFUSED, 2)
+    finally:
+        shutil.rmtree(there(given))
+
+
 def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     words = ["sh", "-c", there_module._RUN.replace("{natxy}", "true"), "sh", "nowhere"]
