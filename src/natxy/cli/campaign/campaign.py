@@ -6,13 +6,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign
+from natxy.campaign.campaign import CAMPAIGNS, Workers, carry_out_campaign
 from natxy.campaign.carrying import carry_out
 from natxy.campaign.duration import duration_s
 from natxy.campaign.jobs import Job, jobs_of
@@ -75,26 +76,29 @@ def campaign(
                 f"installed; run {sys.executable} -m pip install 'dask>=2025.1' 'distributed>=2025.1'"
             ) from error
         folder = output or CAMPAIGNS / found.name
-        _give_back()
         states = carry_out_campaign(
             found,
             jobs,
             folder,
-            partial(workers, [*found.testbeds], carry_out, scheduler),
+            lambda: _cleaned_up(workers([*found.testbeds], carry_out, scheduler)),
             partial(_tell, console),
         )
-        _give_back()
         page = write_campaign_report(folder)
         console.print(f"Report: {page}", soft_wrap=True)
         if not _end(states, console):
             raise typer.Exit(DutError.exit_code)
 
 
-def _give_back() -> None:
-    """Gives back what killed runs and campaigns left on this machine."""
-    for returned in give_back(lambda entry: entry.place.ssh is None):
-        if returned.problem:
-            warn(f"{described(returned.entry)} could not be given back: {returned.problem}")
+@contextmanager
+def _cleaned_up(workers: AbstractContextManager[Workers]) -> Iterator[Workers]:
+    """Yields the workers; when they have ended, gives back what killed runs and campaigns left on this machine."""
+    try:
+        with workers as used:
+            yield used
+    finally:
+        for returned in give_back(lambda entry: entry.place.ssh is None):
+            if returned.problem:
+                warn(f"{described(returned.entry)} could not be given back: {returned.problem}")
 
 
 def _described(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]:

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from natxy.cleanup.leftovers import Returned
 from natxy.cli import app
+from natxy.cli.campaign import campaign as verb
+from natxy.errors import PlanError
+from natxy.run.folder import sole_owner
 
 PLAN = """
 name: p
@@ -69,3 +73,37 @@ def test_without_dask_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyP
     assert "needs natxy's extra `campaign`" in said
     assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in said
     assert natxy("campaign", file, "--check").exit_code == 0
+
+
+def test_all_is_measured_and_then_what_was_left_is_given_back(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="dask is not installed")
+    asked: list[bool] = []
+
+    def give_back(_: object) -> list[Returned]:
+        with pytest.raises(PlanError, match="another natxy is measuring into"), sole_owner(tmp_path / "out"):
+            pass
+        asked.append((tmp_path / "out/runs/x/one/results.sqlite").exists())
+        return []
+
+    monkeypatch.setattr(verb, "give_back", give_back)
+    file.write_text(CAMPAIGN.replace("[one, two]", "[one]").replace("  - {name: y", "#"))
+    done = natxy("campaign", file, "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 job measured" in done.output
+    assert (tmp_path / "out/report.html").exists()
+    assert asked == [True]
+
+
+def test_runs_that_are_left_have_an_exit_code_of_their_own(file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="dask is not installed")
+    # The plan's file of the only job cannot be written.
+    (tmp_path / "out/runs/x/one.yaml").mkdir(parents=True)
+    file.write_text(
+        CAMPAIGN.replace("[one, two]", "[one]").replace(", same_hardware: alike", "").replace("  - {name: y", "#")
+    )
+    done = natxy("campaign", file, "--output", tmp_path / "out")
+    assert done.exit_code == 4, done.output
+    assert "x/one: failed: the worker failed: " in done.output
+    assert "0 of 1 job measured" in done.output
