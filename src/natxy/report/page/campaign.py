@@ -46,13 +46,14 @@ def write_campaign_report(folder: Path) -> Path:
 
     Raises PlanError without a campaign there, OSError when the file cannot be written.
     """
-    page = render(read_campaign(folder))
+    page = render(read_campaign(folder), folder)
     with whole_file(folder / REPORT_FILE) as out:
         out.write(page.encode())
     return folder / REPORT_FILE
 
 
-def render(campaign: CampaignResults) -> str:
+def render(campaign: CampaignResults, folder: Path) -> str:
+    """Returns the page; `folder`: that of the campaign, where the links lead to."""
     places = [*dict.fromkeys(job.place for job in campaign.jobs)]
     found = {(job.run, job.place): job for job in campaign.jobs}
     runs = [*dict.fromkeys(job.run for job in campaign.jobs)]
@@ -65,7 +66,7 @@ def render(campaign: CampaignResults) -> str:
         count=len(campaign.jobs),
         period=f"{_moment(times[0])} to {_moment(times[-1])} UTC",
         places=places,
-        rows=[Row(run, [_cell(found.get((run, place))) for place in places]) for run in runs],
+        rows=[Row(run, [_cell(found.get((run, place)), folder) for place in places]) for run in runs],
         left=[(f"{job.run} on {job.place}", job.state.value, job.reason) for job in left],
         figures=[_figures(run, [job for job in campaign.jobs if job.run == run]) for run in runs],
         note=_NOTE,
@@ -74,21 +75,27 @@ def render(campaign: CampaignResults) -> str:
     )
 
 
-def _cell(job: JobResult | None) -> Cell | None:
+def _cell(job: JobResult | None, folder: Path) -> Cell | None:
     if job is None:
         return None
-    measured = [each for each in job.record.experiments if each.statistics] if job.record else []
+    measured = [each for each in _experiments(job) if each.statistics]
     text = headlines.headline(measured[0]) if measured else ""
     if len(measured) > 1:
         text += f" and {len(measured) - 1} more"
-    link = f"{quote(job.folder)}/{REPORT_FILE}" if job.folder and measured else ""
+    report = job.folder and Path(job.folder, REPORT_FILE)
+    link = quote(str(report)) if report and (folder / report).is_file() else ""
     elsewhere = job.testbed if job.testbed and job.testbed != job.place else ""
     return Cell(text, job.state.value, link, elsewhere)
 
 
+def _experiments(job: JobResult) -> Sequence[ExperimentRecord]:
+    """Returns the experiments of a job; none before it is done, because medians of a few repetitions mislead."""
+    return job.record.experiments if job.record and job.state is JobState.DONE else ()
+
+
 def _figures(run: str, jobs: Sequence[JobResult]) -> Table:
     """Returns a table with an experiment a row and a place a column."""
-    by_place = {job.place: {each.name: each for each in job.record.experiments} if job.record else {} for job in jobs}
+    by_place = {job.place: {each.name: each for each in _experiments(job)} for job in jobs}
     names = dict.fromkeys(name for experiments in by_place.values() for name in experiments)
     rows = tuple(
         (_title([by_place[place].get(name) for place in by_place]), *_values([by_place[p].get(name) for p in by_place]))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 from natxy.campaign.log import (
@@ -19,6 +20,8 @@ from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.page.campaign import write_campaign_report
+from natxy.results.records import RunState
+from natxy.results.store import RunStore
 from natxy.run.run import run_plan
 
 EVIL = '"><script>alert(1)</script>'
@@ -66,6 +69,8 @@ def test_the_page_has_each_figure_by_place_and_what_failed_and_why(tmp_path: Pat
     )
     measured(tmp_path / "runs/x/one", "40k")
     measured(tmp_path / "runs/x/two@one", "20k")
+    for run in ("one", "two@one"):
+        (tmp_path / "runs/x" / run / "report.html").touch()
     page = write_campaign_report(tmp_path).read_text()
     assert "<script" not in page
     assert re.search(r'badge failed">2 of 3 measured<', page)
@@ -73,7 +78,7 @@ def test_the_page_has_each_figure_by_place_and_what_failed_and_why(tmp_path: Pat
     assert re.search(r'<a href="runs/x/two%40one/report.html">\d+(\.\d+)? kfps</a> <span class="note">on one<', page)
     assert re.search(r"kfps \((4\d|5\d)\.\d %\)", page)
     assert "<b>y on two</b>: failed: two is set aside" in page
-    assert "<b>two</b> was set aside after failures in a row: dead" in page
+    assert "<b>two</b> was set aside after several jobs in a row failed: dead" in page
     assert "Attempts without a result (1)" in page
 
 
@@ -97,3 +102,23 @@ def test_what_a_killed_session_began_waits_in_the_next_one(tmp_path: Path) -> No
     page = write_campaign_report(tmp_path).read_text()
     assert "<b>x on one</b>: waiting: interrupted" in page
     assert "<b>y on one</b>: running" in page
+
+
+def test_a_run_that_is_not_done_has_no_figures_and_one_without_a_report_no_link(tmp_path: Path) -> None:
+    done, part = LoggedJob(run="x", place="one"), LoggedJob(run="y", place="one")
+    log(
+        tmp_path,
+        CampaignStarted(name="night", jobs=(done, part), done=0),
+        *attempt(done, "one", "runs/x/one"),
+        *attempt(part, "one", "runs/y/one", Ending.FAILED, "dead"),
+    )
+    for run in ("x", "y"):
+        measured(tmp_path / f"runs/{run}/one", "40k")
+    (tmp_path / "runs/y/one/report.html").touch()
+    with closing(RunStore(tmp_path / "runs/y/one/results.sqlite", resume=True)) as store:
+        store.finish_run(RunState.FAILED)
+    page = write_campaign_report(tmp_path).read_text()
+    assert re.search(r"<td>\d+(\.\d+)? kfps</td>", page)
+    assert '<td><a href="runs/y/one/report.html">report</a> <span class="badge failed">waiting</span></td>' in page
+    assert "<h3>x</h3>" in page
+    assert "<h3>y</h3>" not in page
