@@ -34,6 +34,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.reader import RunReader
+from natxy.run.folder import sole_owner
 from natxy.run.run import run_plan
 from tests.support.command import HANG_S
 
@@ -168,6 +169,15 @@ def test_a_job_that_is_not_wanted_any_more_ends_and_can_be_resumed(tmp_path: Pat
     outcome = carry_out_here(slow(tmp_path / "runs/x/one"), until_begun)
     assert (outcome.ending, outcome.exit_code, outcome.reason) == (Ending.FAILED, 130, "interrupted")
     assert not is_complete(tmp_path / "runs/x/one")
+
+
+def test_what_waits_for_an_earlier_attempt_can_be_ended(tmp_path: Path) -> None:
+    folder = tmp_path / "runs/x/one"
+    folder.mkdir(parents=True)
+    with sole_owner(folder):
+        outcome = carry_out_here(slow(folder), lambda: False)
+    assert outcome.ending is Ending.FAILED
+    assert outcome.reason.startswith("another natxy is measuring into ")
 
 
 def test_a_killed_job_says_so_and_its_remains_are_kept(tmp_path: Path) -> None:

@@ -33,8 +33,11 @@ def carry_out_here(task: Task, wanted: Callable[[], bool]) -> Outcome:
     """
     task.folder.parent.mkdir(parents=True, exist_ok=True)
     if task.folder.is_dir():
-        with sole_owner(task.folder, wait=True):
-            pass
+        try:
+            with sole_owner(task.folder, wait=wanted):
+                pass
+        except PlanError as error:
+            return Outcome(Ending.FAILED, None, str(error))
     if is_complete(task.folder):
         return Outcome(Ending.DONE)
     with task.log.open("ab") as log:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import platform
 import shlex
 import shutil
 import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import asyncssh
 
@@ -21,6 +22,8 @@ from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task, ended, is_complete
 from natxy.dut.transport.ssh import UnreachableError, connect
 from natxy.errors import DutError, PlanError
+
+_Result = TypeVar("_Result")
 
 _CAMPAIGNS: Final = ".cache/natxy/campaigns"
 _LOOK_S: Final = 0.2
@@ -56,7 +59,7 @@ def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> O
     with task.log.open("ab") as log:
         begin = log.tell()
         try:
-            code, refused = asyncio.run(_measured(task, tester, wanted, log))
+            code, refused = asyncio.run(_in_time(_measured(task, tester, wanted, log), wanted))
         except (DutError, asyncssh.Error, OSError) as error:
             return Outcome(Ending.FAILED, None, f"{tester.ssh}: {error}")
     return ended(task, code, begin, refused=refused)
@@ -66,6 +69,19 @@ def folder_there(task: Task) -> str:
     """Returns the folder of a task on its tester, which no other task of any campaign has, within the user's home."""
     name = hashlib.blake2b(f"{platform.node()}:{task.folder}".encode(), digest_size=8).hexdigest()
     return f"{_CAMPAIGNS}/{name}"
+
+
+async def _in_time(measured: Coroutine[Any, Any, _Result], wanted: Callable[[], bool]) -> _Result:
+    """Returns the result of what is measured. Raises DutError when that does not end although it is not `wanted`."""
+    measuring = asyncio.ensure_future(measured)
+    given_up_s = math.inf
+    while not (await asyncio.wait({measuring}, timeout=_LOOK_S))[0]:
+        if given_up_s == math.inf and not wanted():
+            given_up_s = time.monotonic() + _TO_CLEAN_UP_S
+        if time.monotonic() > given_up_s:
+            measuring.cancel()
+            raise DutError(f"it did not end there within {_TO_CLEAN_UP_S:g} s")
+    return measuring.result()
 
 
 async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> tuple[int, bool]:
@@ -81,14 +97,11 @@ async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log:
             _command(as_root, run, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
         )
         waiting = asyncio.ensure_future(process.wait())
-        asked_s: float | None = None
+        asked = False
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
-            if asked_s is None and not wanted():
-                asked_s = time.monotonic()
+            if not asked and not wanted():
+                asked = True
                 process.stdin.write_eof()
-            if asked_s is not None and time.monotonic() > asked_s + _TO_CLEAN_UP_S:
-                waiting.cancel()
-                raise DutError(f"natxy did not end there within {_TO_CLEAN_UP_S:g} s")
         code = waiting.result().returncode
         if code == _NO_NATXY:
             natxy = shlex.join([*as_root, tester.natxy])

@@ -145,6 +145,20 @@ def test_a_plan_that_is_wrong_there_is_refused(tester: Tester, tmp_path: Path) -
         shutil.rmtree(there(given))
 
 
+def test_what_does_not_end_there_is_given_up(tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(there_module, "_TO_CLEAN_UP_S", 0.2)
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\ntrap '' TERM\ntouch begun\nsleep 5\n")
+    deaf.chmod(0o755)
+    given = task(tmp_path, 1)
+    try:
+        tester = tester.model_copy(update={"natxy": str(deaf)})
+        outcome = carry_out_there(given, tester, lambda: not (there(given) / "begun").exists())
+        assert outcome == Outcome(Ending.FAILED, None, f"{tester.ssh}: it did not end there within 0.2 s")
+    finally:
+        shutil.rmtree(there(given), ignore_errors=True)
+
+
 def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     words = ["sh", "-c", there_module._RUN.replace("{natxy}", "true"), "sh", "nowhere"]

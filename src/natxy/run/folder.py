@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ PLAN_FILE: Final = "plan.yaml"
 ENGINE_LOG: Final = "engine.log"
 # The commands of a plan may say what is not for all users of the machine.
 _MODE: Final = 0o750
+_LOOK_S: Final = 0.02
 RUNS: Final = Path("runs")
 """The folder of the folders that `natxy run` makes."""
 
@@ -50,20 +52,25 @@ def remove_folder(folder: Path, made: Sequence[Path]) -> None:
 
 
 @contextmanager
-def sole_owner(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def sole_owner(folder: Path, *, wait: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Locks `folder` for this process; the kernel releases the lock when the process ends, however it ends.
 
-    Raises PlanError when another process holds the lock, unless it is to `wait`, or `folder` is not a folder.
+    Raises PlanError when another process holds the lock and `wait`, which is asked again and again, returns False, or
+    `folder` is not a folder.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise PlanError(f"{folder} is not a run folder: {error.strerror}") from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError as error:
-            raise PlanError(f"another natxy is measuring into {folder}; wait until it has ended") from error
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not wait():
+                    raise PlanError(f"another natxy is measuring into {folder}; wait until it has ended") from error
+            time.sleep(_LOOK_S)
         yield
     finally:
         os.close(lock)

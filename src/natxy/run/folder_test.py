@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,26 @@ def test_no_result_is_overwritten(tmp_path: Path) -> None:
             make_folder(taken)
     with pytest.raises(PlanError, match="cannot be made: "):
         make_folder(tmp_path / "file" / "run")
+
+
+def test_one_waits_for_the_owner_as_long_as_it_wants_to(tmp_path: Path) -> None:
+    answers = [False, True, True]
+    with (
+        sole_owner(tmp_path),
+        pytest.raises(PlanError, match="another natxy is measuring into"),
+        sole_owner(tmp_path, wait=answers.pop),
+    ):
+        pass
+    assert answers == []
+    with ExitStack() as owner:
+        owner.enter_context(sole_owner(tmp_path))
+
+        def release() -> bool:
+            owner.close()
+            return True
+
+        with sole_owner(tmp_path, wait=release):
+            pass
 
 
 def test_a_folder_has_one_owner(tmp_path: Path) -> None:

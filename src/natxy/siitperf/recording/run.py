@@ -60,7 +60,7 @@ def append(
     was under way since `began`, the load before the first phase, or since now. This waits while another program
     appends, which takes a moment. Foreign frames of phases that could not be written may stay in the capture.
     """
-    with _mended(folder), sole_owner(folder, wait=True):
+    with _mended(folder), sole_owner(folder, wait=lambda: True):
         begun = _has_run(folder)
         experiments = RunReader(folder, trials=False).run.experiments if begun else []
         if not begun:
