@@ -25,6 +25,7 @@ from natxy.errors import DutError, PlanError
 
 _Result = TypeVar("_Result")
 
+_MACHINE_ID: Final = Path("/etc/machine-id")
 _CAMPAIGNS: Final = ".cache/natxy/campaigns"
 _LOOK_S: Final = 0.2
 # To give everything back, a DUT behind ssh may have to be waited for.
@@ -67,7 +68,12 @@ def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> O
 
 def folder_there(task: Task) -> str:
     """Returns the folder of a task on its tester, which no other task of any campaign has, within the user's home."""
-    name = hashlib.blake2b(f"{platform.node()}:{task.folder}".encode(), digest_size=8).hexdigest()
+    # Machines that were set up alike share a name and paths, and containers may have no id.
+    try:
+        machine = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        machine = ""
+    name = hashlib.blake2b(f"{machine}:{platform.node()}:{task.folder}".encode(), digest_size=8).hexdigest()
     return f"{_CAMPAIGNS}/{name}"
 
 

@@ -159,6 +159,16 @@ def test_what_does_not_end_there_is_given_up(tester: Tester, tmp_path: Path, mon
         shutil.rmtree(there(given), ignore_errors=True)
 
 
+def test_campaigns_of_two_machines_share_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, found = task(tmp_path, 1), set()
+    for name in ("one", "two", "none"):
+        monkeypatch.setattr(there_module, "_MACHINE_ID", tmp_path / name)
+        if name != "none":
+            (tmp_path / name).write_text(f"{name}\n")
+        found.add(folder_there(given))
+    assert len(found) == 3
+
+
 def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     words = ["sh", "-c", there_module._RUN.replace("{natxy}", "true"), "sh", "nowhere"]
