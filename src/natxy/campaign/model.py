@@ -53,7 +53,8 @@ class CampaignRun(PlanModel):
     overrides: dict[str, Any] = Field(default={})
     """Fields that replace those of the plan, e.g. {repeat: 3, defaults: {frame_size: 512}}."""
     prepare: list[Command] = Field(default=[])
-    """Commands that the tester's machine runs before it measures, when the testbed is free."""
+    """Commands that the tester's machine runs before it measures, when the testbed is free, in the folder in which
+    natxy begins: give absolute paths."""
     priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
     """Runs with a higher one begin first."""
     after: list[Name] = Field(default=[])
@@ -66,7 +67,7 @@ class Campaign(PlanModel):
     name: Name
     description: str = ""
     max_failures: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Failures in a row after which a testbed is used no more."""
+    """Jobs that fail on a testbed in a row after which it is used no more."""
     testbeds: Annotated[dict[Name, CampaignTestbed], Field(min_length=1)]
     runs: Annotated[list[CampaignRun], Field(min_length=1)]
 
