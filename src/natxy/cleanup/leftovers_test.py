@@ -27,6 +27,7 @@ from natxy.system.ledger import Entry, Kind, Ledger, Place
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 from tests.support.command import HANG_S
+from tests.support.timing import wait_until
 
 ME = Owner.current()
 DEAD = Owner(ME.pid, ME.start_ticks + 1)
@@ -224,6 +225,8 @@ class TestNamespaces:
         run_program(["ip", "netns", "add", name])
         run_program(["ip", "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two"])
         inside = subprocess.Popen(["ip", "netns", "exec", name, "sleep", "600"])
+        network = Path(f"/proc/{inside.pid}/ns/net")
+        wait_until(lambda: network.stat().st_ino == Path("/run/netns", name).stat().st_ino)
         assert [returned.problem for returned in give_back()] == [None]
         assert inside.wait(timeout=HANG_S) != 0
         assert name not in run_program(["ip", "netns", "list"]).stdout
