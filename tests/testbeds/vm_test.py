@@ -89,6 +89,7 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     assert done.returncode in (0, 4), done.stdout + done.stderr
     experiments = RunReader(tmp_path / "out").run.experiments
     assert len(experiments) == 7
+    busy_s = 0.0
     for each in experiments:
         passed = [trial for _, _, trial in each.all_trials if trial.verdict is Verdict.PASS]
         assert passed, done.stdout
@@ -109,10 +110,12 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
         for trial, load in loads:
             assert {interface.name for interface in load.interfaces} == {"left", "right"}
             assert sum(interface.sent for interface in load.interfaces) >= trial.received
-        assert sum(load.busy_s for _, load in loads) > 0
+        busy_s += sum(load.busy_s for _, load in loads)
         # The kernel is the virtual machine's, not this one's.
         assert settings(each)["kernel"].startswith("Linux 6.1.")
         assert settings(each)["kernel"] != f"Linux {os.uname().release}"
+    # A few hundred frames may take an idle machine less than the tick that its kernel counts in.
+    assert busy_s > 0
     router, *gateways = experiments
     # The second virtual CPU was out of service, and came back.
     assert settings(router)["cores in service"] == "0"
