@@ -23,7 +23,6 @@ LOG_FILE: Final = "campaign.jsonl"
 INTERRUPTED: Final = "interrupted"
 """The reason of a job that was under way when a session ended."""
 
-
 # What links and readers take for a folder within that of the campaign.
 RunFolder = Annotated[str, Field(pattern=f"^runs/{NAME_PATTERN}/{NAME_PATTERN}(@{NAME_PATTERN})?$")]
 
@@ -77,7 +76,7 @@ class JobEnded(Event):
 
 
 class TestbedSetAside(Event):
-    """A testbed is used no more in this session, because it failed too often."""
+    """A testbed is used no more in this session, because several jobs failed there in a row."""
 
     event: Literal["testbed_set_aside"] = "testbed_set_aside"
     testbed: str

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -82,18 +83,20 @@ def test_what_is_not_wanted_any_more_ends_there_and_comes_home_in_part(tester: T
         shutil.rmtree(there(given))
 
 
+def lose_once(sshd: Sshd, given: Task, pids: list[int]) -> bool:
+    """Stops sshd once natxy has measured something, and adds natxy's process to `pids`; a task stays wanted."""
+    if not pids and has_measured(given):
+        pids.append(measuring(given))
+        sshd.stop()
+    return True
+
+
 def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
     sshd: Sshd, tester: Tester, tmp_path: Path
 ) -> None:
     given = task(tmp_path, 40)
     pids: list[int] = []
-
-    def lose() -> bool:
-        if not pids and has_measured(given):
-            pids.append(measuring(given))
-            sshd.stop()
-        return True
-
+    lose = partial(lose_once, sshd, given, pids)
     outcome = carry_out_there(given, tester, lose)
     assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
     assert outcome.reason.startswith(f"{tester.ssh}: ")
@@ -116,13 +119,7 @@ def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
     tester = Tester(ssh=tester.ssh.model_copy(update={"as_root": [str(prefix)]}), natxy=tester.natxy)
     given = task(tmp_path, 40)
     pids: list[int] = []
-
-    def lose() -> bool:
-        if not pids and has_measured(given):
-            pids.append(measuring(given))
-            sshd.stop()
-        return True
-
+    lose = partial(lose_once, sshd, given, pids)
     try:
         assert carry_out_there(given, tester, lose).ending is Ending.FAILED
         wait_until(lambda: not runs(pids[0]))

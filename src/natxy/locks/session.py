@@ -44,7 +44,7 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
     """Waits until no other session uses what the plan claims, keeps that until the context ends, and gives back first
     what killed runs left on the plan's machines.
 
-    The listener is told whom this waits for, what cannot be given back, and who measures on other cores meanwhile.
+    Tells the listener for whom this waits, what cannot be given back, and who measures on other cores meanwhile.
     Raises DutError when a lock cannot be made or the ledger cannot be read.
     """
 

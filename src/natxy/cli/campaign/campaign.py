@@ -128,7 +128,7 @@ def _tell(console: LastingConsole, entry: Event) -> None:
             why = f": {entry.reason}" if entry.ending is not Ending.DONE else ""
             console.say(f"{entry.testbed}: {entry.run}/{entry.place} {entry.ending}{why}")
         case TestbedSetAside():
-            console.say(f"{entry.testbed} is set aside, because it failed too often: {entry.reason}")
+            console.say(f"{entry.testbed} is set aside, because several jobs failed there in a row: {entry.reason}")
 
 
 def _end(states: Mapping[str, tuple[JobState, str]], console: LastingConsole) -> bool:
