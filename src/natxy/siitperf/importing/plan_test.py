@@ -38,6 +38,11 @@ def text_of(name: str, procedure: str = "throughput", arguments: str | None = No
     return import_plan(Source(conf, procedure, given))
 
 
+def unwrapped(text: str) -> str:
+    """Returns a plan in which each sentence of its head is one line."""
+    return text.replace("\n#   ", " ")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
@@ -105,7 +110,7 @@ def test_siit(folder: Path) -> None:
     assert translation
     assert translation.across(IPv6Address("2001:2::2")) == IPv4Address("198.18.0.2")
     assert str(translation.prefix) == "2001:2:0:1000::/96"
-    assert "IPv6-R-Virt is 2001:2:0:1000::2, and a plan's translator has IPv4 hosts" in " ".join(text.split("\n# "))
+    assert "IPv6-R-Virt is 2001:2:0:1000::2, and a plan's translator has IPv4 hosts" in unwrapped(text)
     # What is natxy's default is left out.
     assert not {"ports:", "orders:", "frame_size:", "timing:", "directions:"} & {*text.split()}
     assert (experiment.ports.source, experiment.ports.destination) == (
@@ -186,7 +191,7 @@ def test_the_right_as_initiator_becomes_the_left(folder: Path) -> None:
     experiment = experiment_of(folder, plan)
     assert experiment.addresses.left_hosts.first == ip_address("198.18.0.2")
     assert experiment.ports.source == PortRange(min=10_000, max=49_999)
-    assert "with Stateful 2, siitperf's right is the plan's left" in " ".join(plan.split("\n#   "))
+    assert "with Stateful 2, siitperf's right is the plan's left" in unwrapped(plan)
 
 
 def test_networks(folder: Path) -> None:
@@ -203,7 +208,7 @@ def test_networks(folder: Path) -> None:
 
 @pytest.mark.parametrize(("procedure", "said"), [("latency", True), ("pdv", True), ("throughput", False)])
 def test_a_plan_of_delays_says_that_lost_frames_have_none(procedure: str, said: bool) -> None:
-    head = " ".join(text_of("siit", procedure).split("\n#   "))
+    head = unwrapped(text_of("siit", procedure))
     assert ("the plan's figures leave lost frames out" in head) is said
 
 
@@ -219,13 +224,31 @@ def test_background(folder: Path) -> None:
     assert experiment.phase1_rate
     assert experiment.phase1_rate.rate == 35_000
     assert "phase1_rate: 35000  # arguments R, n, m: its foreground" in text
-    whole = " ".join(text.split("\n#   "))
+    whole = unwrapped(text)
     assert "M is 50000: siitperf's responder uses the 50000 connections that arrived last" in whole
     assert experiment.active_connections == ActiveConnections(forward=None, reverse=50_000)
     assert "phase 1 has no background" in whole
+    assert "siitperf's vary" not in whole
     same_family = text_of("siit", arguments="84 50000 60 2000 2 1")
     assert experiment_of(folder, same_family).background
-    assert "those on the left have the address 2001:2:0:4000::2" in " ".join(same_family.split("\n#   "))
+    assert "those on the left have the address 2001:2:0:4000::2" in unwrapped(same_family)
+
+
+@pytest.mark.parametrize(
+    ("changed", "keys"),
+    [
+        ({"IPv6_L_offset": "14", "IPv6_R_offset": "13"}, "IP-L-var, IPv6-L-offset, IP-R-var, IPv6-R-offset"),
+        ({"IP_L_var": "0", "IP_R_var": "1", "IPv6_R_offset": "13"}, "IP-R-var, IPv6-R-offset"),
+        ({"IP_L_var": "0", "IP_R_var": "0", "Num_L_Nets": "3", "Num_R_Nets": "5"}, "Num-R-Nets, Num-L-Nets"),
+        ({"IP_L_var": "0", "IP_R_var": "0", "Num_L_Nets": "3", "Num_R_Nets": "5", "Reverse": "0"}, "Num-R-Nets"),
+    ],
+)
+def test_background_that_varies_with_siitperf_alone_is_stated(changed: dict[str, str], keys: str) -> None:
+    text = text_of("router-many", arguments="84 50000 60 2000 2 1", IPv6_L_Real="2001:2::2",
+                   IPv6_R_Real="2001:2:0:8000::2", **changed)  # fmt: skip
+    found = re.search(r"; they have one address on each side, and siitperf's vary by ([^;\n]*)\.\n", unwrapped(text))
+    assert found
+    assert re.sub(r" \((line \d+|default)\)", "", found[1]) == keys
 
 
 @pytest.mark.parametrize(
@@ -262,7 +285,7 @@ def test_a_validation_has_the_ratio_of_the_rates(folder: Path, procedure: str) -
     text = text_of("nat64", procedure, "84 1000 10 700 2 2 4000 2000 2000 500 9000")
     assert experiment_of(folder, text).alpha == 0.5
     assert "    alpha: 0.5  # arguments rate, R: rate/R\n" in text
-    head = " ".join(text.split("\n#   "))
+    head = unwrapped(text)
     for sentence in (
         "T is 500 ms and gto 700 ms; the plan's `drain`, T, follows both phases.",
         "dur is 10 s: siitperf sends rate·dur, 10000, frames in each active direction after phase 1, and the plan one",
@@ -300,7 +323,7 @@ def test_entries_outlast_the_slowest_trial_of_a_search(folder: Path, procedure: 
 def test_a_rate_that_is_no_share_of_r_is_stated(folder: Path, rate: str, alpha: float, sentence: str) -> None:
     text = text_of("nat64", "validated-connection-rate", f"84 {rate} 10 500 2 2 4000 4000 1000 500 4500")
     assert experiment_of(folder, text).alpha == alpha
-    assert f"# - {sentence}" in " ".join(text.split("\n#   "))
+    assert f"# - {sentence}" in unwrapped(text)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +332,7 @@ def test_a_rate_that_is_no_share_of_r_is_stated(folder: Path, rate: str, alpha: 
 )
 def test_a_part_of_the_state_table_that_no_reply_reads_is_stated(changed: dict[str, str], why: str) -> None:
     text = text_of("nat64", "throughput", "84 500 10 500 2 2 4000 2000 1000 500 4500", **changed)
-    assert f"# - M is 2000, and the plan does not have it: {why}." in " ".join(text.split("\n#   "))
+    assert f"# - M is 2000, and the plan does not have it: {why}." in unwrapped(text)
 
 
 @pytest.mark.parametrize("side", ["L", "R"])
@@ -361,7 +384,7 @@ def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
 def test_what_is_harmless_is_stated_in_the_plan(folder: Path) -> None:
     text = text_of("nat64", Enumerate_ports="4", IPv6_L_Real="2001:2::2 of the tester")
     assert experiment_of(folder, text).orders.source_port == Order.PSEUDORANDOM
-    head = " ".join(text.split("\n#   "))
+    head = unwrapped(text)
     assert "# - Line " in text
     assert "Enumerate-ports: 4 is what versions of 2021 had for 3." in head
     assert "IPv6-L-Real: siitperf ignores 'of the tester' after the value" in head

@@ -46,7 +46,10 @@ def plan_text(opening: Sequence[str], fields: Sequence[Field], experiment: Seque
     lines: list[str] = []
     for paragraph in opening:
         hanging = "  " if paragraph.startswith("- ") else ""
-        wrapped = textwrap.wrap(paragraph, _WIDTH, subsequent_indent=hanging, break_long_words=False)
+        # A key such as IPv6-L-offset stays in one line.
+        wrapped = textwrap.wrap(
+            paragraph, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+        )
         lines += [f"# {line}" for line in wrapped]
     lines += _lines(fields, "")
     lines.append("experiments:")

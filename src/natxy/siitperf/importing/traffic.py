@@ -16,7 +16,7 @@ from natxy.siitperf.arguments import ArgumentError
 from natxy.siitperf.importing.links import link_around
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
-from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range
+from natxy.siitperf.sides import ORDERS, Direction, Letter, active, order_of, port_order, port_range
 
 _TTL: Final = 10
 _NAMES: Final = {"sport": "source", "dport": "destination"}
@@ -130,6 +130,8 @@ def background_fields(source: Source) -> list[Field]:
         )
     settings: dict[str, object] = {"share": f"{100 * few / of!r}%"}
     said = ["background frames alternate evenly with the others, and have the ports of RFC 4814"]
+    if varying := _background_varies_by(source):
+        said.append(f"they have one address on each side, and siitperf's vary by {source.of(*varying)}")
     keys = []
     for name, side, own in zip(("left", "right"), (source.left, source.right), source.families, strict=True):
         if own == Family.IPV6:
@@ -143,8 +145,16 @@ def background_fields(source: Source) -> list[Field]:
             keys.append(f"IPv6-{side}-Real")
     if arguments.phase1:
         said.append("phase 1 has no background")
-    source.differences.append(f"The plan's {', '.join(said)}.")
+    source.differences.append(f"The plan's {'; '.join(said)}.")
     return [Field("background", mapping(settings), f"arguments n, m, {source.of(*keys)}".rstrip(", "))]
+
+
+def _background_varies_by(source: Source) -> list[str]:
+    """Returns the keys that vary the addresses of siitperf's background frames."""
+    conf = source.conf
+    varying = [key for side in Letter if order_of(conf, side) for key in (f"IP-{side}-var", f"IPv6-{side}-offset")]
+    towards = [f"Num-{direction.sender.opposite}-Nets" for direction in active(conf)]
+    return varying + [key for key in towards if conf.number(key) > 1]
 
 
 def _state_order(source: Source) -> Order | None:
