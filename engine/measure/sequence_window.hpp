@@ -54,6 +54,9 @@ class SequenceWindow {
     return true;
   }
 
+  /// Returns the first number above all that have arrived.
+  [[nodiscard]] std::uint64_t next() const { return next_; }
+
   /// Adds the numbers that arrived in another window of the same stream. Returns how many had arrived in both. Both
   /// windows must be as wide as the stream is long.
   std::uint64_t merge(const SequenceWindow& other) {

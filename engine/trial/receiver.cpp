@@ -14,9 +14,7 @@ bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind ==
 Receiver::Receiver(const Port& port, std::span<const Source> sources, bool shared, const Neighbors& neighbors,
                    std::uint16_t run_id, std::vector<Stream> streams, Period period, const Clock& clock)
     : port_{port}, neighbors_{neighbors}, run_id_{run_id}, start_{period.start}, clock_{clock} {
-  for (const Source& source : sources) {
-    queues_.push_back({.source = source, .next = std::vector<std::uint64_t>(streams.size())});
-  }
+  for (const Source& source : sources) queues_.push_back({.source = source});
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const TestFrameForm form(stream.family, stream.payload_bytes, run_id,
@@ -140,7 +138,6 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
 void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival> arrivals, std::uint64_t now) {
   if (arrivals.empty()) return;
   Reception& reception = receptions_[stream];
-  std::uint64_t& next = queue.next[stream];
   Counts& counts = reception.counts;
   Statistics& statistics = *reception.statistics;
   Lanes<bool> accepted;
@@ -165,11 +162,11 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
     while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
     const auto run = arrivals.subspan(first, i - first);
     if (statistics.window.arrive_in_order(run.front().sequence, run.size())) {
-      next = run.back().sequence + 1;
       keep(run);
       continue;
     }
     for (const Arrival& arrival : run) {
+      const bool overtaken = arrival.sequence < statistics.window.next();
       switch (statistics.window.arrive(arrival.sequence)) {
         case SequenceWindow::Arrival::duplicate:
           ++counts.duplicate;
@@ -180,8 +177,7 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
         case SequenceWindow::Arrival::distinct:
           break;
       }
-      if (arrival.sequence < next) ++counts.reordered;
-      next = std::max(next, arrival.sequence + 1);
+      if (overtaken) ++counts.reordered;
       keep({&arrival, 1});
     }
   }
@@ -250,7 +246,7 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
     StreamReport& stream = trial.streams.at(i);
     stream.received += counts.received;
     stream.duplicate += counts.duplicate;
-    stream.reordered += counts.reordered;
+    stream.reordered = stream.reordered.value_or(0) + counts.reordered;
     stream.corrupt += counts.corrupt;
     stream.misrouted += counts.misrouted;
     stream.beyond_window += counts.beyond_window;

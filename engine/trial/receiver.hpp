@@ -23,8 +23,8 @@ namespace natxy {
 /// Receives on queues of a port: classifies every frame, keeps the statistics of the streams that end at this port, and
 /// answers ARP and neighbour solicitations.
 ///
-/// Whether a frame is distinct, lost or the next one belongs to its stream, on whichever queue it comes. Whether it was
-/// overtaken belongs to its queue: the order in which queues are polled is no order of arrival.
+/// Whether a frame is distinct or lost belongs to its stream, on whichever queue it comes. So does whether it was
+/// overtaken, which one queue alone can tell: the order in which queues are polled is no order of arrival.
 class Receiver final : public Task {
  public:
   /// The longest stream whose every frame several receivers of a port can remember, in 1 GiB each.
@@ -101,9 +101,8 @@ class Receiver final : public Task {
 
   struct Queue {
     Source source;
-    std::uint64_t polled = 0;         // when it was last asked for frames
-    std::uint64_t received = 0;       // frames of any kind
-    std::vector<std::uint64_t> next;  // by stream: the first sequence number above all that came on this queue
+    std::uint64_t polled = 0;    // when it was last asked for frames
+    std::uint64_t received = 0;  // frames of any kind
   };
 
   using Frame = TestFrameForm::Frame;

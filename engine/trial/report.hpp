@@ -48,7 +48,7 @@ struct StreamReport {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   std::uint64_t duplicate = 0;
-  std::uint64_t reordered = 0;
+  std::optional<std::uint64_t> reordered;  // none: a port that the stream passes has several queues
   std::uint64_t corrupt = 0;
   std::uint64_t misrouted = 0;
   std::uint64_t beyond_window = 0;

@@ -100,7 +100,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"received", stream.received},
           {"lost", spec.frames - std::min(spec.frames, stream.received)},
           {"duplicate", stream.duplicate},
-          {"reordered", stream.reordered},
+          {"reordered", stream.reordered ? Json(*stream.reordered) : Json()},
           {"corrupt", stream.corrupt},
           {"misrouted", stream.misrouted},
           {"beyond_window", stream.beyond_window},

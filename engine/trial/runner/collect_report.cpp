@@ -19,6 +19,14 @@ std::uint64_t sending_ended(std::span<const Worker> workers, std::uint64_t start
   return last;
 }
 
+/// Returns true if a frame that comes after a later one was overtaken on its way. Frames on several queues of a port
+/// overtake each other in the tester itself.
+bool shows_order(const StreamSpec& stream, std::span<const PortReport> ports) {
+  return std::ranges::none_of(ports, [&](const PortReport& port) {
+    return (port.place == stream.from() || port.place == stream.to()) && port.received_by_queue.size() > 1;
+  });
+}
+
 /// Removes zeros from the end, but keeps the first `seconds` values.
 void trim(std::vector<std::uint64_t>& per_second, std::size_t seconds) {
   while (per_second.size() > seconds && per_second.back() == 0) per_second.pop_back();
@@ -43,6 +51,7 @@ TrialReport collect_report(const TrialSpec& spec, const Clock& clock, std::uint6
   const auto seconds = static_cast<std::size_t>(report.duration_s + spec.drain_s) + 1;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     StreamReport& stream = report.streams[i];
+    if (!shows_order(spec.streams[i], report.ports)) stream.reordered.reset();
     // The slot of the last frame is included, so that a stream sent on time has exactly its intended rate.
     const double sending_s =
         static_cast<double>(stream.sent) / spec.streams[i].rate_fps + clock.seconds(stream.pacing.overrun);

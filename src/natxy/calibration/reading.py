@@ -133,7 +133,8 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
         yield reading(name, figure.title, Unit(figure.unit), expected, summary.median if summary else None)
     for (kind, name), expected in case.counts.items():
         counted = [trial for trial in valid if trial.kind == kind]
-        count = float(getattr(counted[-1], name)) if counted else None
+        value = getattr(counted[-1], name) if counted else None
+        count = None if value is None else float(value)
         figure_name = name if kind == TrialKind.TRAFFIC else f"{kind}_{name}"
         yield reading(figure_name, COUNTS[name] + _DURING[kind], Unit.FRAMES, expected, count)
     if case.stalled:

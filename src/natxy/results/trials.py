@@ -43,10 +43,11 @@ class TrialRecord:
     """Holds one trial of the engine; its fields are the columns of the table `trial`.
 
     `number` is the step of the search, `attempt` counts the attempts at it from 1. `step_rate` is the rate of the step,
-    `rate_fps` the rate of each stream of this trial. The counts are sums over all streams. `gateway_pause_s` is how
-    long the gateway's core was taken from it, None when that is unknown; `gateway_stolen_s` is the part that the
-    machine's host took, `gateway_delayed_s` that of other tasks. `disturbance` says how this explains that the trial
-    failed; None when it does not. `dut_load` is what the DUT spent; None when that is unknown.
+    `rate_fps` the rate of each stream of this trial. The counts are sums over all streams; `reordered` is None when it
+    is unknown of one. `gateway_pause_s` is how long the gateway's core was taken from it, None when that is unknown;
+    `gateway_stolen_s` is the part that the machine's host took, `gateway_delayed_s` that of other tasks. `disturbance`
+    says how this explains that the trial failed; None when it does not. `dut_load` is what the DUT spent; None when
+    that is unknown.
     """
 
     id: Whole
@@ -67,7 +68,7 @@ class TrialRecord:
     received: Whole
     lost: Whole
     duplicate: Whole
-    reordered: Whole
+    reordered: Whole | None
     corrupt: Whole
     misrouted: Whole
     stale: Whole
@@ -82,6 +83,9 @@ class TrialRecord:
     @classmethod
     def of(cls, result: TrialResult, **setting: Any) -> Self:
         """Returns the record of a result that is not stored yet; `setting` has the fields that a result has not."""
+        counts: dict[str, Any] = {
+            name: _sum([getattr(stream, name) for stream in result.streams]) for name in _STREAM_COUNTS
+        }
         return cls(
             id=0,
             verdict=result.verdict,
@@ -91,13 +95,13 @@ class TrialRecord:
             stale=result.stale,
             tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
             result=result,
-            **{name: sum(getattr(stream, name) for stream in result.streams) for name in _STREAM_COUNTS},
+            **counts,
             **setting,
         )
 
     @property
-    def counts(self) -> dict[str, int]:
-        """The counts of frames, by name."""
+    def counts(self) -> dict[str, int | None]:
+        """The counts of frames, by name; None for an unknown one."""
         return {name: getattr(self, name) for name in (*_STREAM_COUNTS, "stale", "tester_drops")}
 
     @property
@@ -115,6 +119,11 @@ class TrialRecord:
         """The time that the tester's core was taken from it: the longest pause, or all above 1 ms if that is longer."""
         pacings = [stream.pacing for stream in self.result.streams]
         return max((max(pacing.max_pause_ns, pacing.pauses_ns) for pacing in pacings), default=0) / 1e9
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 _STREAM_COUNTS: Final = [field.name for field in fields(TrialRecord) if field.name in StreamResult.model_fields]

@@ -38,6 +38,16 @@ def test_a_record_adds_up_the_counts_of_streams_and_ports() -> None:
     }  # fmt: skip
 
 
+def test_a_count_that_a_stream_does_not_know_is_unknown() -> None:
+    forward, reverse = result(1000, Verdict.PASS, directions=2).streams
+    unknown = result(1000, Verdict.PASS).model_copy(
+        update={"streams": [forward, reverse.model_copy(update={"reordered": None})]}
+    )
+    found = TrialRecord.of(unknown, **SETTING)
+    assert found.reordered is found.counts["reordered"] is None
+    assert found.planned == forward.planned + reverse.planned
+
+
 @pytest.mark.parametrize(
     ("verdict", "purpose", "failed_to_prepare", "undecided", "outcome"),
     [

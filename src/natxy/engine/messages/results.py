@@ -116,7 +116,9 @@ class StreamResult(Message):
     received: Whole
     lost: Whole
     duplicate: Whole
-    reordered: Whole
+    reordered: Whole | None = Field(
+        description="null when a port that the stream leaves or reaches has several queues, which keep no common order"
+    )
     corrupt: Whole
     misrouted: Whole
     beyond_window: Whole

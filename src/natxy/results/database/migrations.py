@@ -164,4 +164,6 @@ _STEPS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     _add_loads,
     _add_disturbances,
     _add_dut_load,
+    # `reordered` may be null since then, which no row of before is.
+    lambda _: None,
 )

@@ -21,7 +21,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 
 STORED: Final = Path(__file__).parents[4] / "tests/stored_runs"
-SCHEMAS: Final = range(1, 11)
+SCHEMAS: Final = range(1, 12)
 # Tests between hosts are stored since this schema.
 GOODPUT: Final = 6
 
