@@ -102,7 +102,7 @@ made-deb:
 jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
 
-vm: packages-vm ## build the Debian of testbeds of kind vm: two minutes, 700 MB, into ~/.cache/natxy
+vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
 	@guest/vm.sh
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
