@@ -64,6 +64,8 @@ def test_without_qemu_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
         choose_accelerator("tcg")
 
 
+# `make test-long` installs QEMU.
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"not installed: {QEMU}")
 def test_the_probe_reaches_the_64_bit_mode_of_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert boots_with("tcg", 60.0)
