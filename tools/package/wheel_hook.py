@@ -43,7 +43,7 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         # A build of an earlier wheel records the Meson of pip's isolated environment, which is gone.
         self._folder = TemporaryDirectory(prefix="natxy-wheel-")
         build = Path(self._folder.name)
-        self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}")
+        self._run("meson", "setup", str(build), str(Path(self.root, "engine")), f"-Disa={isa}", "-Dtests=false")
         self._run("ninja", "-C", str(build), *_PROGRAMS)
         self._pack([build / program for program in _PROGRAMS], build_data)
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hatchling.bridge.app import Application
 
-from tools.package.wheel_hook import EngineHook
+from tools.package.wheel_hook import _LIBRARIES, _PACKAGES, EngineHook
+
+_CLONE = Path(__file__).parents[2]
 
 
 def _hook(root: Path) -> EngineHook:
@@ -40,6 +43,14 @@ def test_the_control_plane_alone_needs_nothing(tmp_path: Path, monkeypatch: pyte
     assert _build_data(tmp_path, "standard") == {}
 
 
+def test_a_wheel_needs_only_the_packages_that_the_docs_name() -> None:
+    assert f"apt install {_PACKAGES} python3-venv\n" in (_CLONE / "docs/how-to/install.md").read_text()
+    before_tests, cut, _ = (_CLONE / "engine/meson.build").read_text().partition("if not get_option('tests')")
+    assert cut
+    needed = {*re.findall(r"dependency\('(\w+)'", before_tests)}
+    assert needed == {*_LIBRARIES, "threads"}
+
+
 def test_each_wheel_is_built_anew_in_a_folder_that_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NATXY_WHEEL_ENGINE", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -47,7 +58,7 @@ def test_each_wheel_is_built_anew_in_a_folder_that_goes(tmp_path: Path, monkeypa
     programs = {
         "c++": ":",
         "pkg-config": ":",
-        "meson": ': > "$2/build.ninja"',
+        "meson": '[ "$5" = -Dtests=false ] && : > "$2/build.ninja"',
         "ninja": '[ -e "$2/build.ninja" ] && : > "$2/$3" && : > "$2/$4"',
     }
     for name, script in programs.items():
