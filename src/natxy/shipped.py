@@ -27,3 +27,19 @@ def page(name: str) -> str:
     """Returns the path of a page of the documentation, such as `reference/plan.md`, as it is shown to people."""
     file, _, section = name.partition("#")
     return shown(DOCS / file) + (f"#{section}" if section else "")
+
+
+def schema_comment(folder: Path) -> str:
+    """Returns the comment by which editors find the JSON Schema of a plan in the folder.
+
+    Within a clone its path is relative to the plan, so that the clone can be moved. Elsewhere it is a URI: editors end
+    a path at its first space.
+    """
+    schema = DOCS / "reference/plan.schema.json"
+    try:
+        where = folder.resolve()
+    except FileNotFoundError:
+        # The current folder has been removed.
+        where = Path("/")
+    within = where.is_relative_to(DOCS.parent)
+    return f"# yaml-language-server: $schema={os.path.relpath(schema, where) if within else schema.as_uri()}"

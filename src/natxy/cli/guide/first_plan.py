@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -15,6 +16,7 @@ from natxy.dut.registry import GATEWAYS
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
+from natxy.shipped import schema_comment
 
 # Its plan consists of commands that only its user knows.
 _LEFT_OUT: Final = frozenset({"command"})
@@ -101,6 +103,7 @@ def _runs(gateway: GatewayModel, place: Place) -> bool:
 
 
 def _head(answers: Answers) -> Iterator[str]:
+    yield schema_comment(Path(answers.file).parent)
     yield f"# `natxy check {answers.file}` says what this plan measures and how long that takes."
     yield f"# `natxy run {answers.file}` measures it."
     yield f"name: {json.dumps(answers.name)}"

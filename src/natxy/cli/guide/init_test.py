@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from natxy.cli import app
 from natxy.cli.guide.first_plan import Answers, Aspect, Cabling, Place, aspects_of, first_plan, gateways_at
 from natxy.plan.yaml.loading import load_plan
+from natxy.shipped import schema_comment
 from tests.support.command import HANG_S
 
 CABLED = "--left 0000:41:00.0 --right ens1f1 --dut root@dut.lab --dut-left eth1 --dut-right eth2"
@@ -53,6 +54,7 @@ def test_without_a_terminal_options_and_defaults_answer(tmp_path: Path) -> None:
     done = init("", plan)
     assert done.exit_code == 0
     assert f"`natxy check {plan}`" in done.output.replace("\n", " ")
+    assert plan.read_text().startswith(f"{schema_comment(tmp_path)}\n# `natxy check")
     found = load_plan(plan)
     assert (found.name, found.testbed.kind) == ("my-plan", "lab")
     names = ["forwarding", "forwarding-latency", "rate", "validated-rate", "throughput", "latency"]

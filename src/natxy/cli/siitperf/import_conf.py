@@ -14,6 +14,7 @@ from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
+from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import ignored, parse_arguments
 from natxy.siitperf.cards import bound_cards
 from natxy.siitperf.conf import read_conf
@@ -67,4 +68,5 @@ def import_conf(
         source = Source(conf, procedure, given, gateway, hardware, usable, cards)
         if given and program:
             source.differences.extend(f"{text}." for text in ignored(program, words, conf))
-        echo(import_plan(source))
+        # Standard output mostly goes to a file of the current folder.
+        echo(f"{schema_comment(Path())}\n{import_plan(source)}")

@@ -19,6 +19,7 @@ from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.plan.yaml.loading import load_plan
+from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.gaps import GAPS
@@ -83,6 +84,7 @@ def test_check_accepts_what_import_prints(folder: Path) -> None:
     conf.write_text(conf_text("router-many"), encoding="utf-8")
     printed = CliRunner().invoke(app, ["import", str(conf), "--arguments", TRAFFIC])
     assert printed.exit_code == 0, printed.output
+    assert printed.stdout.startswith(f"{schema_comment(Path())}\n# Imported from siitperf.conf")
     plan.write_text(printed.stdout, encoding="utf-8")
     checked = CliRunner().invoke(app, ["check", str(plan)])
     assert checked.exit_code == 0, checked.output
