@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from unittest.mock import MagicMock
 
 import pytest
 
+from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import EstablishRequest, TrialRequest
 from natxy.engine.messages.results import Cause, PortResult, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -30,6 +33,38 @@ def call_with(strict: str | None) -> Test:
     conf = parse_conf(conf_text("siit"))
     arguments = parse_arguments(Program.THROUGHPUT, ["84", "1000", "1", "500", "2", "2"], conf)
     return Test.of(conf, arguments, {} if strict is None else {STRICT: strict})
+
+
+@dataclass
+class Clock:
+    """Stands for the module `time`; time passes where something sleeps, or where a phase takes it."""
+
+    now_s: float = 100.0
+    slept: list[float] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, duration_s: float) -> None:
+        self.slept.append(duration_s)
+        self.now_s += duration_s
+
+
+class TimedEngine(SimulatedEngine):
+    """Notes when phase 2 begins, and takes some time for phase 1."""
+
+    def __init__(self, clock: Clock, phase1_s: float) -> None:
+        super().__init__(SimulatedDut(SimulatedConfig(driver="simulated")))
+        self._clock, self._phase1_s = clock, phase1_s
+        self.phase2_began_s = 0.0
+
+    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
+        self._clock.now_s += self._phase1_s
+        return super().establish(request, on_progress)
+
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.phase2_began_s = self._clock.now_s
+        return super().run_trial(request, on_progress)
 
 
 @pytest.mark.parametrize(("given", "strict"), [(None, False), ("", False), ("0", False), ("1", True)])
@@ -59,12 +94,7 @@ def test_frames_of_which_none_arrives_are_told_with_the_mac_address_that_they_we
 def test_the_lines_of_a_test_with_both_phases(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("natxy.siitperf.trial.trial.time.sleep", lambda _: None)
-    conf = parse_conf(conf_text("nat44", Reverse="0"))
-    traffic, phase1 = ["84", "1000", "1", "500", "2", "2"], ["100", "100", "1000", "500", "1100"]
-    arguments = parse_arguments(Program.PDV, [*traffic, *phase1, "0"], conf)
-    simulated = SimulatedEngine(SimulatedDut(SimulatedConfig(driver="simulated")))
-    assert len([*run(Test.of(conf, arguments, {}), simulated)]) == 2  # type: ignore[arg-type]
+    simulated(Program.PDV, monkeypatch, phase1_s=0.2)
     printed = capsys.readouterr()
     assert printed.err == ""
     assert [re.sub(r"[\d.]+ seconds|: \d+\.\d+", "", line) for line in printed.out.splitlines()] == [
@@ -84,6 +114,27 @@ def test_the_lines_of_a_test_with_both_phases(
         "Forward PDV",
         "Info: Test finished.",
     ]
+
+
+@pytest.mark.parametrize(("phase1_s", "rest_s"), [(0.2, 0.9), (1.1, 0.0), (7.0, 0.0)])
+def test_phase_2_begins_d_after_phase_1_began_or_at_once_if_that_took_longer(
+    monkeypatch: pytest.MonkeyPatch, phase1_s: float, rest_s: float
+) -> None:
+    clock, began_s = simulated(Program.THROUGHPUT, monkeypatch, phase1_s)
+    assert clock.slept == [pytest.approx(rest_s)]
+    assert began_s == pytest.approx(100 + phase1_s + rest_s)
+
+
+def simulated(program: Program, monkeypatch: pytest.MonkeyPatch, phase1_s: float) -> tuple[Clock, float]:
+    """Carries out both phases by a clock that began at 100 s, with a D of 1.1 s; returns it, and when phase 2 began."""
+    conf = parse_conf(conf_text("nat44", Reverse="0"))
+    traffic, phase1 = ["84", "1000", "1", "500", "2", "2"], ["100", "100", "1000", "500", "1100"]
+    arguments = parse_arguments(program, [*traffic, *phase1, *(["0"] if program is Program.PDV else [])], conf)
+    clock = Clock()
+    engine = TimedEngine(clock, phase1_s)
+    monkeypatch.setattr("natxy.siitperf.trial.trial.time", clock)
+    assert len([*run(Test.of(conf, arguments, {}), engine)]) == 2  # type: ignore[arg-type]
+    return clock, engine.phase2_began_s
 
 
 @pytest.mark.parametrize("said_invalid", [False, True])

@@ -64,6 +64,14 @@ def test_siit_has_the_families_and_sizes_of_each_side() -> None:
     assert (forward.frames, forward.rate_fps) == (10_000, 1000)
 
 
+@pytest.mark.parametrize(
+    ("program", "last"), [(Program.THROUGHPUT, ""), (Program.LATENCY, "0 10"), (Program.PDV, "700")]
+)
+@pytest.mark.parametrize(("name", "phase1"), [("siit", ""), ("nat64", PHASE1)])
+def test_frames_of_traffic_have_gto_to_arrive(program: Program, last: str, name: str, phase1: str) -> None:
+    assert request(name, f"84 1000 1 1500 2 2 {phase1} {last}", program).drain_s == 1.5
+
+
 def test_more_frames_than_32_bits_count() -> None:
     assert streams("router-many", "84 14880952 3600 2000 2 2")["Forward"].frames == 53_571_427_200
 
