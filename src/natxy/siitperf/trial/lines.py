@@ -8,7 +8,7 @@ make an invalid trial fail.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -18,6 +18,13 @@ from natxy.untrusted.texts import one_line
 
 TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about the gateway"
 """How the remark on an invalid trial begins."""
+
+LEFT_LATE: Final = "frames left late"
+"""What the remark on a sender is about that was late at some time."""
+
+# From here on the engine counts a sender's pause as one.
+_LATE_MS: Final = 1.0
+_NS_PER_MS: Final = 1e6
 
 # What a gateway sends in any case.
 _ORDINARY: Final = frozenset({"arp", "neighbor_solicitation", "neighbor_advertisement", "mld"})
@@ -71,10 +78,13 @@ def say_received(streams: Iterable[StreamResult], direction: str) -> None:
 
 def remark_on(result: TrialResult, said_invalid: bool, *, strict: bool) -> None:
     """Says on standard error what siitperf does not count; with `strict`, an invalid trial says so aloud."""
+    for direction in dict.fromkeys(direction_of(stream.name) for stream in result.streams):
+        _remark_on_direction(direction, streams_of(result, direction))
     counts = {
         "duplicate": sum(stream.duplicate for stream in result.streams),
         "corrupt": sum(stream.corrupt for stream in result.streams),
         "misrouted": sum(stream.misrouted for stream in result.streams),
+        "too far behind to be told from duplicates": sum(stream.beyond_window for stream in result.streams),
         "of earlier trials": result.stale,
         "dropped by the tester": sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
     }
@@ -91,3 +101,19 @@ def remark_on(result: TrialResult, said_invalid: bool, *, strict: bool) -> None:
         fail(f"Error: the trial is invalid, by the tester's fault: {result.reason}")
     elif result.verdict == Verdict.INVALID and not said_invalid:
         remark(f"{TESTERS_FAULT}: {result.reason}")
+
+
+def _remark_on_direction(direction: str, streams: Sequence[StreamResult]) -> None:
+    """Says how late its frames left if one was later than 1 ms, and how many arrived out of order."""
+    pacings = [stream.pacing for stream in streams]
+    most_ms = max(each.max_ns for each in pacings) / _NS_PER_MS
+    if most_ms > _LATE_MS:
+        nearly_all_ms = max(each.p999_ns for each in pacings) / _NS_PER_MS
+        last_ms = max(each.overrun_ns for each in pacings) / _NS_PER_MS
+        remark(
+            f"{direction} {LEFT_LATE}: by up to {most_ms:.3f} ms, 99.9 % by up to {nearly_all_ms:.3f} ms, the "
+            f"last one by {last_ms:.3f} ms"
+        )
+    if reordered := sum(stream.reordered or 0 for stream in streams):
+        # Scripts look for `frames received`.
+        remark(f"{reordered} frames of {direction} arrived out of order")

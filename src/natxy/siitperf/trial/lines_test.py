@@ -10,7 +10,7 @@ import pytest
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import EstablishRequest, TrialRequest
-from natxy.engine.messages.results import Cause, PortResult, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, PortResult, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -176,16 +176,43 @@ def test_what_siitperf_would_count_as_received_is_told(result: TrialResult, caps
     port = PortResult(side=Side.LEFT, missed=1, no_buffer=2, kernel_drops=3, foreign={"arp": 9, "icmp": 4})
     told = result.model_copy(
         update={
-            "streams": [forward.model_copy(update={"duplicate": 5}), reverse.model_copy(update={"corrupt": 6})],
+            "streams": [
+                forward.model_copy(update={"duplicate": 5, "beyond_window": 2}),
+                reverse.model_copy(update={"corrupt": 6}),
+            ],
             "ports": [port, port.model_copy(update={"side": Side.RIGHT})],
             "stale": 7,
         }
     )
     remark_on(told, False, strict=True)
     assert capsys.readouterr().err == (
-        "natxy: not counted as received: 5 duplicate, 6 corrupt, 7 of earlier trials, 12 dropped by the tester, "
-        "8 foreign (icmp)\n"
+        "natxy: not counted as received: 5 duplicate, 6 corrupt, 2 too far behind to be told from duplicates, 7 of "
+        "earlier trials, 12 dropped by the tester, 8 foreign (icmp)\n"
     )
+
+
+def test_a_sender_that_was_late_is_told_by_direction(result: TrialResult, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    forward, reverse = result.streams
+
+    def late(stream: StreamResult, max_ns: int, p999_ns: int = 0, overrun_ns: int = 0) -> StreamResult:
+        update = {"max_ns": max_ns, "p999_ns": p999_ns, "overrun_ns": overrun_ns}
+        return stream.model_copy(update={"pacing": stream.pacing.model_copy(update=update)})
+
+    background = forward.model_copy(update={"name": "Forward background"})
+    streams = [late(forward, 4_000_000, 12_300), late(background, 2_000_000, 700_000, 1500), late(reverse, 1_000_000)]
+    remark_on(result.model_copy(update={"streams": streams}), False, strict=True)
+    assert capsys.readouterr().err == (
+        "natxy: Forward frames left late: by up to 4.000 ms, 99.9 % by up to 0.700 ms, the last one by 0.002 ms\n"
+    )
+
+
+def test_frames_out_of_order_are_told_and_are_received(result: TrialResult, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    forward, reverse = result.streams
+    streams = [forward, reverse.model_copy(update={"reordered": 3})]
+    remark_on(result.model_copy(update={"streams": streams}), False, strict=False)
+    assert capsys.readouterr().err == "natxy: 3 frames of Reverse arrived out of order\n"
 
 
 def test_remarks_have_no_word_that_scripts_look_for(capsys: pytest.CaptureFixture[str]) -> None:
