@@ -76,17 +76,10 @@ class Bed:
 
 @dataclass
 class Search:
-    """A search by halving: `best` is the highest rate that passed, `tried` has all in order.
-
-    A script's CSV has the last one that was tried.
-    """
+    """A search by halving: `best` is the highest rate that passed, `tried` has all in order."""
 
     best: int = 0
     tried: list[tuple[int, bool]] = field(default_factory=list)
-
-    @property
-    def in_csv(self) -> int:
-        return self.tried[-1][0]
 
 
 def halving(low: int, high: int, error: int, passes: Callable[[int], bool]) -> Search:
