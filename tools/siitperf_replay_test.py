@@ -34,6 +34,7 @@ def test_the_table_has_a_row_for_each_figure_and_names_differences(
         + measured("binary-rate-alg.sh", FRAMES - 5, FRAMES - 9, "2026-01-01")
         + measured("binary-rate-alg.sh", FRAMES - 3, FRAMES - 6.5, "2026-01-01")
         + measured("binary-rate-alg.sh", FRAMES - 3, FRAMES - 6.5, "2026-01-01")
+        + measured("pdv.sh, dir r", 500, 501, "2026-01-01", name="Reverse PDV, ms")
         + measured("pdv.sh", 400, 500, "2026-01-01", name="Forward PDV, ms", first_limits=True)
         + measured("pdv.sh", 4.5, 1.25, "2026-01-01", "jool-siit", "Forward PDV, ms"),
         encoding="utf-8",
@@ -46,6 +47,7 @@ def test_the_table_has_a_row_for_each_figure_and_names_differences(
         "3 | 1 s | 3, 0, 6 | |",
         "| binary-rate-alg.sh-pdv | tayga | frames/s | 3,957 – 3,977 | 3,976 | 1,988 | 1 | 1 s | 1, 0, 2 | differs |",
         "| pdv.sh | tayga | Forward PDV, ms | 455 – 535 | 400 | 500 | 1 | 0.3 s | – | differs |",
+        "| pdv.sh, dir r | tayga | Reverse PDV, ms | 455 – 535 | 500 | 501 | 1 | 1 s | 1, 0, 2 | one round |",
         "| pdv.sh | jool-siit | Forward PDV, ms | – | 4.50 | 1.25 | 1 | 1 s | 1, 0, 2 | too few rounds |",
     ]
     assert missing.startswith("Not measured: binary-rate-alg.sh at linux-forward; ")

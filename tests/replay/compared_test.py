@@ -62,6 +62,17 @@ def test_few_rounds_without_known_bounds_decide_nothing(rounds: int) -> None:
     assert not few.differences()
 
 
+def test_one_round_shows_a_difference_and_no_agreement() -> None:
+    for by_script, verdict in (
+        ([3972.0], Verdict.ONE_ROUND),
+        ([2982.0], Verdict.DIFFER),
+        ([3972.0] * 2, Verdict.ONE_ROUND),
+    ):
+        assert compared(by_script, [3968.75], KNOWN).verdict("frames/s") is verdict
+    assert compared([3972, 3972], [3968.75, 3968.75], KNOWN).verdict("frames/s") is Verdict.AGREE
+    assert not compared([3972], [3968.75], KNOWN).differences()
+
+
 def test_a_scan_that_ended_too_early_differs() -> None:
     ended = Compared({"% lost at 3000/s": (0.0, 0.05)}, 0.05, [{"% lost at 3000/s": 0.0}], [{}])
     assert len(ended.differences()) == 1

@@ -133,6 +133,7 @@ class Verdict(Enum):
     AGREE = ""
     DIFFER = "differs"
     TOO_FEW_ROUNDS = "too few rounds"
+    ONE_ROUND = "one round"
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ class Compared:
         """Judges a figure by the medians of the ways.
 
         They must be within the known bounds, and no farther apart than the tolerance and what the rounds of both ways
-        scatter together. Without bounds only this tells what a machine does to a figure: that takes some rounds.
+        scatter together. Without bounds only this tells what a machine does to a figure: that takes some rounds. One
+        round has no spread: it can show that the ways differ, but not that they agree.
         """
         both, (low, high) = self.values(name), self.known[name]
         if not all(both):
@@ -164,8 +166,9 @@ class Compared:
             return Verdict.TOO_FEW_ROUNDS
         medians = [median(each) for each in both]
         allowed = self.tolerance + SCATTER * sum(map(median_deviation, both))
-        agree = abs(medians[0] - medians[1]) <= allowed and all(low <= each <= high for each in medians)
-        return Verdict.AGREE if agree else Verdict.DIFFER
+        if abs(medians[0] - medians[1]) > allowed or not all(low <= each <= high for each in medians):
+            return Verdict.DIFFER
+        return Verdict.AGREE if min(map(len, both)) > 1 else Verdict.ONE_ROUND
 
     def differences(self) -> list[str]:
         """Returns the figures in which the ways differ from each other or from what is known."""
