@@ -47,7 +47,7 @@ table inet limited {{
 }}
 """
 
-PLAN = f"""
+TESTBED = f"""
 name: overload
 timing: {{preset: lab, trial: {TRIAL_S} s, settle: 200 ms, max_pause: {LATE_S} s, overrun_floor: {LATE_S} s}}
 repeat: 1
@@ -60,6 +60,9 @@ testbed:
     - {{left: {{interface: t-left2}}, right: {{interface: t-right2}}, dut: {{left: d-left2, right: d-right2}}}}
     - {{left: {{interface: t-left3}}, right: {{interface: t-right3}}, dut: {{left: d-left3, right: d-right3}}}}
   dut: {{namespace: {DUT}, left: d-left, right: d-right}}
+"""
+
+OVERLOAD = f"""
 defaults:
   procedure: throughput
   pairs: [1, 2, 3]
@@ -68,6 +71,19 @@ defaults:
 experiments:
   - {{name: forwarding, gateway: linux-forward}}
   - {{name: nat, gateway: nftables, connections: 300, phase1_rate: 1k}}
+"""
+
+
+# The second pair's frames leave the DUT more slowly than they come, so that each is held back for longer than the one
+# before.
+OFFERED_FPS, HELD_FPS = 500, 400
+SHAPER = f"rate {8 * 60 * HELD_FPS}bit burst 120 limit 10m"
+
+DELAYS = f"""
+defaults: {{pairs: [1, 2], gateway: linux-forward, rate: {2 * OFFERED_FPS}, max_invalid: 20}}
+experiments:
+  - {{name: latency, procedure: {{name: latency, warm_up: 400 ms, tagging: 600 ms}}}}
+  - {{name: pdv, procedure: pdv}}
 """
 
 
@@ -97,8 +113,8 @@ def _cabled() -> Iterator[None]:
         yield
 
 
-def measured(folder: Path) -> RunRecord:
-    (folder / "plan.yaml").write_text(PLAN)
+def measured(folder: Path, experiments: str) -> RunRecord:
+    (folder / "plan.yaml").write_text(TESTBED + experiments)
     done = natxy("run", folder / "plan.yaml", "--output", folder / "out", inside=["ip", "netns", "exec", TESTER])
     assert done.returncode == 0, done.stdout + done.stderr
     run = RunReader(folder / "out").run
@@ -108,7 +124,7 @@ def measured(folder: Path) -> RunRecord:
 
 @pytest.mark.usefixtures("_cabled")
 def test_any_number_of_pairs_has_the_whole_limit(tmp_path: Path) -> None:
-    run = measured(tmp_path)
+    run = measured(tmp_path, OVERLOAD)
     assert [experiment.planned.pairs for experiment in run.experiments] == [1, 2, 3] * 2
     for experiment in run.experiments:
         assert experiment.statistics is not None
@@ -123,3 +139,20 @@ def test_any_number_of_pairs_has_the_whole_limit(tmp_path: Path) -> None:
     # The DUT is as it was.
     assert "198.1" not in ip("-n", DUT, "-4", "address")
     assert "table ip natxy" not in inside(DUT, "nft", "list", "ruleset")
+
+
+@pytest.mark.usefixtures("_cabled")
+def test_a_direction_has_the_delays_of_its_worst_pair(tmp_path: Path) -> None:
+    """The rate is shared equally, so that a pair has half of it, and the second pair's shaper holds back forward."""
+    inside(DUT, "tc", "qdisc", "replace", "dev", "d-right2", "root", "tbf", *SHAPER.split())
+    run = measured(tmp_path, DELAYS)
+    for experiment in run.experiments:
+        figure, traffic_s = ("wcl", 1.0) if experiment.name.startswith("latency") else ("pdv", TRIAL_S)
+        held_ms = 1000 * traffic_s * (OFFERED_FPS - HELD_FPS) / HELD_FPS
+        found = experiment.repetitions[0].figures
+        forward_ms, reverse_ms = ((found[f"{figure}_{way}"] or 0) / 1e6 for way in ("forward", "reverse"))
+        assert reverse_ms < held_ms / 2
+        if experiment.planned.pairs == 2:
+            assert forward_ms == pytest.approx(held_ms, rel=0.2)
+        else:
+            assert forward_ms < held_ms / 2

@@ -190,7 +190,7 @@ def test_the_line_rate_is_that_of_all_pairs() -> None:
         ({"addresses": {"on_link": 10}}, "pairs", "addresses.on_link is for one pair"),
         ({"addresses": "multiple"}, "addresses", "are the other side's too"),
         (NAT | {"addresses": "multiple"}, "addresses.right_hosts", "RFC 6815"),
-        ({"procedure": "latency", "rate": "1k"}, "pairs", "latency doesn't take it"),
+        ({"procedure": "overload", "flows": 2}, "pairs", "overload doesn't take it"),
     ],
 )
 def test_what_is_for_one_pair_only_is_refused(own: dict[str, Any], at: str, why: str) -> None:

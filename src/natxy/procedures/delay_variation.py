@@ -2,6 +2,7 @@
 """Packet delay variation (PDV) and inter-packet delay variation (IPDV), RFC 8219 §7.3, for each direction.
 
 PDV is D99.9 − Dmin of all frames. IPDV is D(i) − D(i−1) in sending order, for every pair of frames that both arrived.
+Both are those of one pair of interfaces; of several, a direction has that of the worst one.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Pdv(Procedure[PdvConfig]):
         return ProcedureResult(
             figures={"pdv": highest(variations)}
             | by_direction("pdv", variations)
-            | by_direction("min_delay", least)
-            | by_direction("lost", lost(result.streams)),
+            | by_direction("min_delay", least, min)
+            | by_direction("lost", lost(result.streams), sum),
             curves=tuple(delay_curve(stream, _percentiles(delay)) for stream, delay in delays.items()),
         )
 
@@ -50,10 +51,10 @@ class Ipdv(Procedure[IpdvConfig]):
         largest: dict[str, float | None] = {stream: float(ipdv.max_ns) for stream, ipdv in variations.items()}
         return ProcedureResult(
             figures={"max": highest(largest)}
-            | by_direction("min", {stream: float(ipdv.min_ns) for stream, ipdv in variations.items()})
+            | by_direction("min", {stream: float(ipdv.min_ns) for stream, ipdv in variations.items()}, min)
             | by_direction("median", {stream: float(ipdv.median_ns) for stream, ipdv in variations.items()})
             | by_direction("max", largest)
-            | by_direction("lost", lost(result.streams))
+            | by_direction("lost", lost(result.streams), sum)
         )
 
     def deviations(self, experiment: Experiment) -> list[str]:

@@ -2,7 +2,7 @@
 """Latency by many tagged frames (RFC 8219 §7.2), or by one (RFC 2544 §26.2), for each direction.
 
 Delays are those of RFC 1242 §3.8 for store-and-forward devices. Tagging starts after a warm-up. Tagged frames that are
-lost have no delay and are counted.
+lost have no delay and are counted. Of several pairs of interfaces, a direction has the latency of the slowest one.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Latency(_TaggedStream[LatencyConfig]):
             figures={"tl": highest(typical), "wcl": highest(worst)}
             | by_direction("tl", typical)
             | by_direction("wcl", worst)
-            | by_direction("lost_tagged", lost),
+            | by_direction("lost_tagged", lost, sum),
             remark=self._remark({stream: len(given) for stream, given in tagged.items()}),
             curves=tuple(
                 delay_curve(stream, [(0, min(values)), *((p, percentile(values, p)) for p in DRAWN_PERCENTILES)])
@@ -121,6 +121,6 @@ class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
         return ProcedureResult(
             figures={"latency": None if lost else highest(latencies)}
             | by_direction("latency", latencies)
-            | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}),
+            | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}, sum),
             remark=f"the tagged frame was lost: {', '.join(lost)}" if lost else "",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the throughput of several pairs of interfaces together, in virtual time (RFC 8219 §10)."""
+"""Tests procedures over several pairs of interfaces together, in virtual time (RFC 8219 §10)."""
 
 from __future__ import annotations
 
@@ -83,6 +83,31 @@ def test_the_frame_loss_is_that_of_all_pairs(tmp_path: Path) -> None:
         for direction in ("forward", "reverse"):
             assert found.figures[f"loss_at_maximum_{direction}"] == pytest.approx(25, abs=0.1)
         assert len(found.curves) == 2 * (experiment.planned.pairs or 0)
+
+
+@pytest.mark.parametrize("procedure", ["{name: latency, tagged_frames: 100}", "single-tag-latency", "pdv", "ipdv"])
+def test_delays_are_those_of_all_pairs(tmp_path: Path, procedure: str) -> None:
+    """The rate is that of the throughput with as many pairs, of which each has an equal part."""
+    delays = f"""
+  - name: delays
+    gateway: {{driver: simulated, forwarding_fps: 600k, forward_delay_ns: 1000, reverse_delay_ns: 50000}}
+    procedure: {procedure}
+    rate: {{experiment: pairs, percent: 50}}
+    pairs: [1, 2, 3]
+"""
+    of_delays = [each for each in measured(tmp_path, PLAN + delays).experiments if each.planned.rate]
+    assert [each.planned.pairs for each in of_delays] == [1, 2, 3]
+    for experiment in of_delays:
+        pairs = experiment.planned.pairs or 0
+        found = experiment.repetitions[0]
+        [trial] = found.trials
+        assert len(trial.result.streams) == 2 * pairs
+        for stream in trial.result.streams:
+            assert stream.intended_rate_fps == pytest.approx(150_000 / pairs, rel=0.01)
+        measured_figures = {name: value for name, value in found.figures.items() if "lost" not in name}
+        assert measured_figures
+        assert all(value is not None for value in measured_figures.values())
+        assert len(found.curves) in {0, 2 * pairs}
 
 
 def test_the_report_compares_with_the_fewest_pairs(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ class PdvConfig(ProcedureDeclaration):
         *per_direction("min_delay", "Least delay", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset(
+        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
+    )
 
 
 class IpdvConfig(ProcedureDeclaration):
@@ -39,4 +41,6 @@ class IpdvConfig(ProcedureDeclaration):
         *per_direction("max", "Largest IPDV", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset(
+        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
+    )

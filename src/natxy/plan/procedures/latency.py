@@ -23,7 +23,9 @@ class LatencyStream(ProcedureDeclaration):
     tagging: Annotated[Duration, Field(gt=0)] | None = None
     """Time from the first tagged frame to the stream's end; default: the timing's `trial`."""
 
-    takes: ClassVar = frozenset({"rate", "directions", "flows", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset(
+        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
+    )
 
     def warm_up_s(self, trial_s: float) -> float:
         return trial_s if self.warm_up is None else self.warm_up

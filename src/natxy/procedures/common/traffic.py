@@ -13,9 +13,10 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult, Verdict
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.figures import STREAMS
+from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.procedures.common.phase1 import begin_with_connections
 from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.streams import is_of
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
@@ -55,14 +56,23 @@ def traffic_step(
     return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
 
 
-def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Returns the figures that `per_direction` declares, from values by stream."""
-    return {f"{name}_{stream}": values.get(stream) for stream in STREAMS}
+def by_direction(
+    name: str, values: Mapping[str, float | None], of_pairs: Callable[[Iterable[float]], float] = max
+) -> dict[str, float | None]:
+    """Returns the figures that `per_direction` declares, from values by stream.
+
+    `of_pairs` makes one value of those of several pairs of interfaces in a direction.
+    """
+    known = {
+        direction: [value for stream, value in values.items() if value is not None and is_of(stream, direction)]
+        for direction in STREAMS
+    }
+    return {f"{name}_{direction}": of_pairs(those) if those else None for direction, those in known.items()}
 
 
 def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
-    """Returns the streams without those of the background traffic."""
-    return [stream for stream in streams if stream.name in STREAMS]
+    """Returns the streams of all pairs of interfaces, without those of the background traffic."""
+    return [stream for stream in streams if stream.name not in BACKGROUND_STREAMS]
 
 
 def highest(values: Mapping[str, float | None]) -> float | None:
@@ -76,4 +86,4 @@ def lost(streams: Iterable[StreamResult]) -> dict[str, float | None]:
 def delay_curve(stream: str, points: Iterable[tuple[float, float]]) -> Curve:
     """Returns a curve of points, each a percentage of the frames and the delay in ns that they do not exceed."""
     share = Axis("share of the frames", Unit.PERCENT)
-    return Curve(f"delay_{stream}", f"Delay, {stream}", share, Axis("delay", Unit.NS), tuple(points))
+    return Curve(f"delay_{stream.replace(' ', '_')}", f"Delay, {stream}", share, Axis("delay", Unit.NS), tuple(points))

@@ -22,7 +22,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import DRAWN_PERCENTILES, foreground
+from natxy.procedures.common.traffic import DRAWN_PERCENTILES, by_direction, foreground
 from natxy.procedures.deviations import deviations
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
@@ -65,6 +65,13 @@ def test_the_foreground_is_what_is_not_background() -> None:
     streams = [StreamResult.model_construct(**nothing | {"name": name}) for name in names]
     assert len(names) == 4
     assert [stream.name for stream in foreground(streams)] == ["forward", "reverse"]
+
+
+def test_a_direction_has_the_streams_of_all_pairs() -> None:
+    values = {"forward": 3.0, "reverse": None, "forward 2": 5.0, "forward background": 99.0, "forward 12": None}
+    assert by_direction("tl", values) == {"tl_forward": 5, "tl_reverse": None}
+    assert by_direction("least", values, min) == {"least_forward": 3, "least_reverse": None}
+    assert by_direction("lost", values, sum) == {"lost_forward": 8, "lost_reverse": None}
 
 
 # --- frame loss rate
