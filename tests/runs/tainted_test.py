@@ -52,6 +52,7 @@ WITHOUT_RUN: Final = {
     "install-siitperf",
     "init",
     "explain",
+    "help",
     "locks",
     "campaign",
 }

@@ -24,6 +24,7 @@ from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.gate.judge import judge
 from natxy.cli.guide.explain import explain
+from natxy.cli.guide.help import show_help
 from natxy.cli.guide.init import init
 from natxy.cli.history import history
 from natxy.cli.list import list_names
@@ -84,6 +85,7 @@ for verb in (
     calibrate, explain, locks, campaign,
 ):  # fmt: skip
     app.command(cls=_Command)(verb)
+app.command("help", cls=_Command)(show_help)
 app.command("list", cls=_Command)(list_names)
 app.command("compare", cls=_Command)(compare_runs)
 app.command("import", cls=_Command)(import_conf)

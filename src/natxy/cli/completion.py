@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
 
@@ -53,6 +53,12 @@ def drivers() -> list[tuple[str, str]]:
 def words() -> list[str]:
     """Returns the words that `natxy explain` knows and that are one word for a shell."""
     return sorted({name for entry in entries() for name in entry.names if _PLAIN.fullmatch(name)})
+
+
+def verbs_and_words(context: typer.Context) -> list[str]:
+    """Returns what `natxy help` describes: natxy's verbs, and the words that `natxy explain` knows."""
+    program: Any = context.parent
+    return [*program.command.commands, *words()] if program else words()
 
 
 def _paths(incomplete: str, pattern: str) -> list[str]:

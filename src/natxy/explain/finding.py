@@ -10,10 +10,11 @@ from natxy.explain.entries import Entry, entries
 from natxy.untrusted.validation import guess
 
 
-def explaining(words: Iterable[str]) -> list[Entry]:
+def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
     """Returns the entries of a word, or of the words that begin with it: `RFC 2544` has one for each section.
 
-    Raises PlanError with the nearest word when nothing explains it.
+    Raises PlanError with the nearest word, or the nearest of `others` that may have been meant, when nothing explains
+    it.
     """
     given = " ".join(words).strip().replace("`", "")
     wanted = given.casefold()
@@ -21,9 +22,11 @@ def explaining(words: Iterable[str]) -> list[Entry]:
     for entry in entries():
         for name in entry.names:
             known.setdefault(name.casefold(), []).append(entry)
-    if found := known.get(wanted) or known.get(wanted.removesuffix("s")):
+    singular = wanted.removesuffix("s")
+    if found := known.get(wanted) or known.get(singular):
         return found
-    if begun := [entry for name, of_name in known.items() if name.startswith(f"{wanted} ") for entry in of_name]:
+    opening = (f"{wanted} ", f"{singular} ")
+    if begun := [entry for name, of_name in known.items() if name.startswith(opening) for entry in of_name]:
         return [*dict.fromkeys(begun)]
-    near = guess(wanted, known) or ";"
+    near = guess(wanted, [*known, *others]) or ";"
     raise PlanError(f"{given!r} is not a word that natxy explains{near} `natxy explain` lists all words")

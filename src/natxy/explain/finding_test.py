@@ -31,9 +31,13 @@ def subclasses(cls: type[Any]) -> set[type[Any]]:
         (["α"], "reference/glossary.md", "share of the connection rate"),
         (["alpha"], "reference/glossary.md", "share of the connection rate"),
         (["responders"], "reference/glossary.md", "replies"),
+        (["deviation"], "reference/glossary.md", "less than an RFC asks for"),
+        (["device", "under", "test"], "reference/glossary.md", "gateway that is measured"),
+        (["conntrack"], "reference/glossary.md", "table of connections"),
         (["corrected buffer time"], "reference/glossary.md", "length of that burst"),
         (["3"], "reference/cli.md", "too slow"),
         (["exit", "code", "3"], "reference/cli.md", "too slow"),
+        (["exit", "codes"], "reference/cli.md", "success"),
         (["tester_drops"], "reference/rpc.md", "verdict: invalid"),
         (["max_invalid"], "reference/plan.md", "default: 3"),
         (["conntrack_max"], "reference/gateways.md", "nf_conntrack_max"),
@@ -72,5 +76,7 @@ def test_marks_of_markdown_are_gone_and_the_links_exist() -> None:
 def test_a_near_word_is_suggested_and_others_are_not() -> None:
     with pytest.raises(PlanError, match="did you mean 'disturbed'"):
         explaining(["disturbd"])
+    with pytest.raises(PlanError, match="did you mean 'disk'"):
+        explaining(["dissk"], ["disk"])
     with pytest.raises(PlanError, match="'qqqq' is not a word that natxy explains; `natxy explain` lists all words"):
         explaining(["qqqq"])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Annotated
 
@@ -31,8 +31,15 @@ def explain(
     an RFC: `natxy explain invalid`, `natxy explain exit code 3`, `natxy explain max_invalid`, `natxy explain RFC 2544`.
     """
     with reported_errors():
-        lines = [line for entry in explaining(words) for line in _lines(entry)] if words else [*_contents()]
-        Console().say("\n".join(lines))
+        if words:
+            say_what_explains(words)
+        else:
+            Console().say("\n".join(_contents()))
+
+
+def say_what_explains(words: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Prints what explains a word. Raises PlanError when nothing does, which may suggest one of `others`."""
+    Console().say("\n".join(line for entry in explaining(words, others) for line in _lines(entry)))
 
 
 def _lines(entry: Entry) -> Iterator[str]:
