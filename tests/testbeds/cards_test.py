@@ -54,6 +54,7 @@ testbed:
   left: {pci: "LEFT"}
   right: {pci: "RIGHT"}
   queues: 2
+  memory_channels: 2
   tester_cores: {left: {send: 1, receive: [1, 2]}, right: {send: 2, receive: [1, 2]}}
 experiments:
   - {name: rate, gateway: wire, procedure: throughput, max_invalid: 20,
