@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the testbed `vm` with each kind of NIC, and with a disk as a user would have one."""
+"""Tests the testbed `vm` with each kind of NIC, with several queues, and with a disk as a user would have one."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from natxy.api import RunListener, load_plan, run_plan
+from natxy.dut.linux.gateway import LinuxGateway
 from natxy.results.reader import RunReader
-from natxy.results.records import DutRecord
+from natxy.results.records import DutRecord, ExperimentRecord
 from tests.support import needs
-from tests.support.command import natxy
 from tests.support.own_disk import NAMES, PORT, PROGRAMS, own_disk
 
 pytestmark = [*needs.LAB, needs.VM, needs.TUN, pytest.mark.cards]
@@ -22,21 +24,40 @@ name: vm
 timing: {{preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms, max_backlog: 99%}}
 repeat: 1
 testbed: {{kind: vm, {testbed}}}
-defaults: {{max_invalid: 50}}
+defaults:
+  max_invalid: 50
+  search: {{min_rate: 200, max_rate: 400, error: 200}}
 experiments:
-  - name: forwarding
-    gateway: linux-forward
-    procedure: throughput
-    search: {{min_rate: 200, max_rate: 400, error: 200}}
 """
+FORWARDING: Final = "{name: forwarding, gateway: linux-forward, procedure: throughput}"
 
 
 @pytest.mark.parametrize(("nic", "driver"), [("virtio", "virtio_net"), ("e1000e", "e1000e"), ("vmxnet3", "vmxnet3")])
 def test_each_kind_of_nic_forwards(tmp_path: Path, nic: str, driver: str) -> None:
-    dut = measured(tmp_path, f"nic: {nic}")
+    dut = forwarding(tmp_path, f"nic: {nic}")
     assert dut.settings["NICs"].startswith(nic)
     for side in NAMES:
         assert dut.hardware[f"{side} driver"].split()[0] == driver
+
+
+def test_frames_reach_both_queues_of_each_nic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: dict[str, list[int]] = {}
+    remove = LinuxGateway.remove
+
+    def count_and_remove(gateway: LinuxGateway[Any]) -> None:
+        for interface in gateway.interfaces.names:
+            told = gateway.transport.run(["ethtool", "--statistics", interface]).stdout
+            counted[interface] = [int(frames) for frames in re.findall(r"rx_queue_\d+_packets: (\d+)", told)]
+        remove(gateway)
+
+    monkeypatch.setattr(LinuxGateway, "remove", count_and_remove)
+    dut = forwarding(tmp_path, "queues: 2, cpus: 2")
+    assert dut.settings["NICs"] == "virtio, 2 queues each"
+    for side in NAMES:
+        assert dut.hardware[f"{side} queues"] == "2 combined"
+        assert len(counted[side]) == 2
+        # At least 40 frames of random ports: a queue that has a tenth of them is 5 standard deviations from half.
+        assert min(counted[side]) >= sum(counted[side]) / 10 >= 4
 
 
 @needs.programs(*PROGRAMS)
@@ -44,21 +65,27 @@ def test_a_disk_of_the_users_own_boots_and_is_left_as_it_was(tmp_path: Path) -> 
     own = own_disk(tmp_path)
     before = own.disk.stat().st_mtime_ns
     names = ", ".join(f"{side}: {name}" for side, name in NAMES.items())
-    dut = measured(tmp_path, f"image: {own.disk}, key: {own.key}, port: {PORT}, {names}")
+    dut = forwarding(tmp_path, f"image: {own.disk}, key: {own.key}, port: {PORT}, {names}")
     assert dut.settings["image"] == str(own.disk)
     assert "root=/dev/vda2" in dut.hardware["kernel command line"]
     assert own.disk.stat().st_mtime_ns == before
 
 
-def measured(folder: Path, testbed: str) -> DutRecord:
+def forwarding(folder: Path, testbed: str) -> DutRecord:
     """Measures forwarding on such a testbed, and returns what is known of the gateway's machine."""
-    plan = folder / "plan.yaml"
-    plan.write_text(PLAN.format(testbed=testbed))
-    done = natxy("run", plan, "--output", folder / "out")
-    assert done.returncode == 0, done.stdout + done.stderr
-    [experiment] = RunReader(folder / "out").run.experiments
+    [experiment] = measured(folder, testbed, FORWARDING)
     [value] = experiment.values
     assert value is not None
     assert 200 <= value <= 400
     assert experiment.dut is not None
     return experiment.dut
+
+
+def measured(folder: Path, testbed: str, *experiments: str) -> list[ExperimentRecord]:
+    """Measures in this process, so that a test can look at the gateway meanwhile."""
+    plan = folder / "plan.yaml"
+    plan.write_text(PLAN.format(testbed=testbed) + "".join(f"  - {each}\n" for each in experiments))
+    code = run_plan(load_plan(plan), folder / "out", RunListener())
+    found = RunReader(folder / "out").run.experiments
+    assert code == 0, [each.reason for each in found]
+    return found
