@@ -18,6 +18,7 @@ from natxy.dut.drivers.reference import gateway_of
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
+from natxy.plan.model.background import DEFAULT_LINKS
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
@@ -33,7 +34,7 @@ from tests.support.nat_bed import PATIENTLY
 from tests.support.reference_bed import ReferenceBed, reference_bed
 from tests.support.siitperf_bed import LINKS, run_in_lab
 from tests.support.siitperf_cases import CASES, FRAMES, Case
-from tests.support.siitperf_facts import Way, background, enumerates, foreground, phase1, reply_indices, traffic
+from tests.support.siitperf_facts import Column, Way, background, enumerates, foreground, phase1, reply_indices, traffic
 
 pytestmark = [*needs.LAB, needs.REFERENCE]
 
@@ -118,8 +119,8 @@ def established(bed: ReferenceBed, experiment: Experiment) -> tuple[list[Packet]
 
 
 def sent_by_program(bed: ReferenceBed, case: Case, folder: Path) -> Sent:
-    """Runs the program; the plan's left side has the initiator, which may be on siitperf's right."""
-    sides = {"L": Side.RIGHT, "R": Side.LEFT} if case.is_mirrored else {"L": Side.LEFT, "R": Side.RIGHT}
+    """Runs the program with the sides that the plan has."""
+    sides = sides_of(case)
     macs = {f"MAC-{letter}-Tester": TESTER_MACS[side] for letter, side in sides.items()}
     macs |= {f"MAC-{letter}-DUT": DUT_MACS[side] for letter, side in sides.items()}
     for _ in range(_ATTEMPTS):
@@ -137,6 +138,11 @@ def sent_by_program(bed: ReferenceBed, case: Case, folder: Path) -> Sent:
         first, left = ([f for f in left if (signature_of(f).run_id == run_id) is own] for own in (True, False))
         arrived = [frame for frame in arrived if signature_of(frame).run_id == run_id]
     return Sent(first, *((right, left) if case.is_mirrored else (left, right)), arrived)
+
+
+def sides_of(case: Case) -> dict[str, Side]:
+    """Returns the plan's sides of siitperf's: the plan's left has the initiator, which may be on siitperf's right."""
+    return {"L": Side.RIGHT, "R": Side.LEFT} if case.is_mirrored else {"L": Side.LEFT, "R": Side.RIGHT}
 
 
 def judge_sent(sent: Sent, case: Case, keys: dict[str, str], *, plan: bool) -> None:
@@ -188,9 +194,24 @@ def judge_mixture(frames: list[Packet], case: Case, keys: dict[str, str], forwar
     assert len(own) == FRAMES * min(case.m, case.n) // case.n
     for frame in native:
         judge_frame(frame, 6, case.size, left=forward is not case.is_mirrored)
-        if not plan:
-            assert tuple_of(frame)[:2] == background(keys, forward)
+    if native:
+        way = background_of_plan(case, keys, forward) if plan else background(keys, forward)
+        judge_columns(by_sequence(native), way)
     return own
+
+
+def background_of_plan(case: Case, keys: dict[str, str], forward: bool) -> Way:
+    """Returns what a plan sends, as its head says: one address on each side, which is natxy's own where the foreground
+    is IPv6 too, and the ports of RFC 4814."""
+    addresses = {
+        letter: keys[f"IPv6-{letter}-Real"]
+        if keys[f"IP-{letter}-Vers"] == "4"
+        else str(getattr(DEFAULT_LINKS, side).tester.ip)
+        for letter, side in sides_of(case).items()
+    }
+    source, destination = (Column([addresses[letter]], 0) for letter in ("LR" if forward else "RL"))
+    sport, dport = (Column(range(low, high + 1), 3) for low, high in ((1024, 65_535), (1, 49_151)))
+    return Way(source, destination, sport, dport)
 
 
 def judge_frame(frame: Packet, version: int, size: int, *, left: bool) -> None:

@@ -122,6 +122,11 @@ CASES: Final = {
     "IPv4 router, background": Case(
         "router-many", _NATIVE | {"IP_L_var": "0", "IP_R_var": "0"}, n=2, m=1
     ),
+    "IPv4 router, background of many hosts": Case(
+        "router-many",
+        _NATIVE | _HOSTS | {"IP_R_var": "1", "IPv6_L_offset": "14", "IPv6_R_offset": "8"},
+        n=2, m=1,
+    ),
     "IPv4 router, 1538 bytes": Case("router-many", _HOSTS, size=1538),
     "IPv6 router, random ports": Case("pdv"),
     "IPv6 router, networks": Case("pdv", {"Num_L_Nets": "4", "Num_R_Nets": "2"}),
@@ -140,6 +145,10 @@ CASES: Final = {
     ),
     "NAT44, background": Case(
         "nat44", _NATIVE | _enumerated(3, 1), n=10, m=7, phase1=PHASE1.replace("60 60", "60 42", 1)
+    ),
+    "NAT44, background with ports of the responder": Case(
+        "nat44", _NATIVE | _enumerated(3, 1) | {"Rev_var_sport": "1", "Rev_var_dport": "2"}, n=10, m=7,
+        phase1=PHASE1.replace("60 60", "60 42", 1),
     ),
     "NAT44, hosts and ports at random": Case("nat44", _MANY_OF_NAT44 | _enumerated(3, 3, 3), phase1=PHASE1),
     "NAT44, hosts and ports in order": Case("nat44", _MANY_OF_NAT44 | _enumerated(1, 1, 1), phase1=PHASE1),

@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Way:
-    """Says what each field of the foreground frames of one direction takes."""
+    """Says what each field of the foreground or background frames of one direction takes."""
 
     source: Column
     destination: Column
@@ -64,16 +64,10 @@ def foreground(keys: Keys, forward: bool, size: int) -> tuple[int, int]:
 
 
 def traffic(keys: Keys, forward: bool) -> Way:
-    """Returns the frames of a direction: each of their fields varies on its own."""
-    sender, far, prefix = ("L", "R", "Fwd") if forward else ("R", "L", "Rev")
+    """Returns the foreground frames of a direction."""
+    sender, far = "LR" if forward else "RL"
     version = int(keys[f"IP-{sender}-Vers"])
-    sport, dport = (_ports(keys, prefix, port, int(keys.get(f"{prefix}-var-{port}", "0"))) for port in _FIXED_PORTS)
-    return Way(
-        source=_addresses(keys, sender, keys[f"IPv{version}-{sender}-Real"]),
-        destination=_networks(keys, far, _far_address(keys, far, version)),
-        sport=sport,
-        dport=dport,
-    )
+    return _traffic(keys, forward, keys[f"IPv{version}-{sender}-Real"], _far_address(keys, far, version))
 
 
 def enumerates(keys: Keys) -> bool:
@@ -97,10 +91,10 @@ def phase1(keys: Keys) -> Way:
     )
 
 
-def background(keys: Keys, forward: bool) -> tuple[str, str]:
-    """Returns the addresses of a direction's background frames, if they do not vary."""
-    left, right = (str(ip_address(keys[f"IPv6-{side}-Real"])) for side in "LR")
-    return (left, right) if forward else (right, left)
+def background(keys: Keys, forward: bool) -> Way:
+    """Returns the background frames of a direction, also of the responder's."""
+    sender, far = "LR" if forward else "RL"
+    return _traffic(keys, forward, keys[f"IPv6-{sender}-Real"], keys[f"IPv6-{far}-Real"])
 
 
 def reply_indices(keys: Keys, table: int, count: int) -> list[int] | None:
@@ -113,6 +107,15 @@ def reply_indices(keys: Keys, table: int, count: int) -> list[int] | None:
         "1": [number % table for number in range(count)],
         "2": [table - 1 - number % table for number in range(count)],
     }[kind]
+
+
+def _traffic(keys: Keys, forward: bool, source: str, destination: str) -> Way:
+    """Returns frames between two addresses: each of their fields varies on its own."""
+    sender, far, prefix = ("L", "R", "Fwd") if forward else ("R", "L", "Rev")
+    sport, dport = (_ports(keys, prefix, port, int(keys.get(f"{prefix}-var-{port}", "0"))) for port in _FIXED_PORTS)
+    return Way(
+        source=_addresses(keys, sender, source), destination=_networks(keys, far, destination), sport=sport, dport=dport
+    )
 
 
 def _far_address(keys: Keys, far: str, version: int) -> str:
