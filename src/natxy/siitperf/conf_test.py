@@ -202,6 +202,25 @@ def test_keys_that_contradict_each_other(name: str, changed: dict[str, str | Non
     assert error in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "changed", "is_read"),
+    [
+        ("siit", {"Fwd_sport_max": "9"}, True),
+        ("siit", {"Fwd_sport_max": "9", "Fwd_var_sport": "0"}, False),
+        ("siit", {"Rev_dport_max": "0", "Reverse": "0"}, False),
+        ("nat64", {"Fwd_sport_max": "0", "Fwd_var_sport": "0", "Fwd_var_dport": "0"}, True),
+        ("nat64", {"Fwd_sport_max": "0", "Fwd_var_sport": "0", "Enumerate_ports": "0"}, False),
+        ("nat64", {"Rev_sport_max": "0"}, False),
+        ("nat64", {"Rev_sport_max": "0", "Rev_var_sport": "3"}, True),
+        ("router-many", {"IP_L_var": "0", "IP_L_max": "0"}, False),
+    ],
+)  # fmt: skip
+def test_the_ends_of_a_range_are_compared_where_it_is_read(name: str, changed: dict[str, str], is_read: bool) -> None:
+    expected = pytest.raises(ConfError, match="exchange them") if is_read else contextlib.nullcontext()
+    with expected:
+        check(parse_conf(conf_text(name, **changed)))
+
+
 def test_background_needs_ipv6_addresses() -> None:
     with pytest.raises(ConfError, match="IPv6-L-Real is missing"):
         check(parse_conf(conf_text("nat44")), background=True)

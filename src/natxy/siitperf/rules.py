@@ -31,7 +31,7 @@ def check(conf: Conf, *, background: bool = False) -> None:
         if direction in active(conf) or direction == first:
             _check_cores(conf, direction)
             _check_addresses(conf, direction, background=background, replies=first not in (None, direction))
-            _check_ports(conf, direction)
+            _check_ports(conf, direction, enumerated=direction == first and conf.number("Enumerate-ports") != 0)
     for side in Letter:
         _check_varying(conf, side)
     _check_enumeration(conf, first)
@@ -65,8 +65,11 @@ def _check_addresses(conf: Conf, direction: Direction, *, background: bool, repl
             raise conf.missing(key, f"; frames of {direction.key} need it")
 
 
-def _check_ports(conf: Conf, direction: Direction) -> None:
+def _check_ports(conf: Conf, direction: Direction, *, enumerated: bool) -> None:
     for port in ("sport", "dport"):
+        if not enumerated and port_order(conf, direction, port) is None:
+            # Nothing reads the range of a port that is fixed.
+            continue
         low, high = (f"{direction.ports}-{port}-{end}" for end in ("min", "max"))
         if conf.number(low) > conf.number(high):
             shown = high if conf.has(high) else low
