@@ -10,10 +10,11 @@ from natxy.plan.address_presets import is_safe
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import EMBEDDING_LENGTH, IPAddress, LinkAddresses
 from natxy.plan.model.terms import Family, TranslationKind
+from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.links import link_around
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping, quoted
-from natxy.siitperf.sides import Letter, destination_key, family, hosts, networks, real_key
+from natxy.siitperf.sides import Letter, destination_key, family, hosts, networks, order_of, real_key
 
 _LOW_32: int = 0xFFFF_FFFF
 
@@ -32,17 +33,25 @@ def address_fields(source: Source) -> list[Field]:
     """Returns `translation` and `addresses`."""
     left, right = played(source, source.left), played(source, source.right)
     fields = []
+    links = {name: _link_around(source, side) for name, side in (("left", source.left), ("right", source.right))}
     for name, side in (("left", left), ("right", right)):
-        link = link_of(side)
-        fields.append(Field(name, _link(link), source.of(*side.keys)))
-    for name, side in (("left_hosts", left), ("right_hosts", right)):
-        if side.hosts.first != link_of(side).tester.ip or side.hosts.size > 1:
-            fields.append(Field(name, _hosts(side.hosts), source.of(*side.keys)))
+        fields.append(Field(name, _link(links[name]), source.of(*side.keys)))
+    for name, side in (("left", left), ("right", right)):
+        if side.hosts.first != links[name].tester.ip or side.hosts.size > 1:
+            fields.append(Field(f"{name}_hosts", _hosts(side.hosts), source.of(*side.keys)))
     return [*_translation(source, left, right), Field("addresses", fields)]
 
 
-def link_of(side: Played) -> LinkAddresses:
-    return link_around(side.real, side.hosts, 1 << (side.networks - 1).bit_length())
+def _link_around(source: Source, side: Letter) -> LinkAddresses:
+    """Returns the link of a side. Raises ConfError if its hosts leave no address for the gateway."""
+    own = played(source, side)
+    link = link_around(own.real, own.hosts, 1 << (own.networks - 1).bit_length())
+    if link is None:
+        text = (
+            f"{own.hosts.first} to {own.hosts.last} leave no address of their link for the gateway; raise it, or lower "
+        )
+        raise source.conf.wrong(f"IP-{side}-min", f"a plan cannot express it: {text}IP-{side}-max")
+    return link
 
 
 def are_public(source: Source) -> bool:
@@ -61,45 +70,70 @@ def played(source: Source, side: Letter) -> Played:
     if count > 1 and source.translation:
         text = "a plan's networks are for gateways that do not change the family; set it to 1"
         raise conf.wrong(f"Num-{side}-Nets", f"a plan cannot express it: {text}")
-    varies = (f"IP-{side}-var", f"IP-{side}-min", f"IP-{side}-max") if conf.number(f"IP-{side}-var") else ()
-    keys = (f"Num-{side}-Nets",) if count > 1 else varies
     if not conf.has(key) and own == Family.IPV4 and source.translation:
         # A responder's own address is in the one that the initiator sends to, which the translator's prefix precedes.
         key = destination_key(conf, side, family(conf, source.left))
         embedded = hosts(conf, side, key)
-        return Played(_embedded(embedded.first), _embedded_range(source, side, key), 1, (key, *keys))
-    of_side = networks(conf, side, key) if count > 1 else hosts(conf, side, key)
-    if varies:
-        keys = (*keys, f"IPv{conf.address(key).version}-{side}-offset")
-    return Played(conf.address(key), of_side, count, (key, *keys))
+        return Played(_embedded(embedded.first), _embedded_range(source, side, key), 1, keys_of_hosts(conf, side, key))
+    if count > 1:
+        return Played(conf.address(key), networks(conf, side, key), count, (key, f"Num-{side}-Nets"))
+    return Played(conf.address(key), hosts(conf, side, key), 1, keys_of_hosts(conf, side, key))
+
+
+def keys_of_hosts(conf: Conf, side: Letter, key: str) -> tuple[str, ...]:
+    """Returns the keys that `hosts` reads for the address of a key."""
+    if order_of(conf, side) is None:
+        return (key,)
+    varying = (f"IP-{side}-{of}" for of in ("var", "min", "max"))
+    return (key, *varying, f"IPv{conf.address(key).version}-{side}-offset")
+
+
+def prefix_key(source: Source) -> tuple[Letter, str] | None:
+    """Returns the key of the IPv6 address that stands for IPv4 hosts behind a translator, and their side; None if there
+    is no such address."""
+    if source.translation is None:
+        return None
+    side = source.left if source.translation == TranslationKind.NAT46 else source.right
+    key = f"IPv6-{side}-Virt"
+    return (side, key) if source.conf.has(key) else None
+
+
+def mapping_key(source: Source) -> tuple[Letter, str] | None:
+    """Returns the key of the IPv4 address that stands for IPv6 hosts, and their side; None if no translator has it.
+
+    Raises ConfError if the key is missing.
+    """
+    if source.translation in {None, TranslationKind.NAT64}:
+        return None
+    side = source.right if source.translation == TranslationKind.NAT46 else source.left
+    key = f"IPv4-{side}-Virt"
+    if not source.conf.has(key):
+        raise source.conf.missing(key, "; a plan's translation has an IPv4 address for each IPv6 host")
+    return side, key
 
 
 def _translation(source: Source, left: Played, right: Played) -> list[Field]:
-    kind = source.translation
-    if kind is None:
+    if source.translation is None:
         return []
     conf = source.conf
-    four, six = (source.left, source.right) if kind == TranslationKind.NAT46 else (source.right, source.left)
-    four_hosts, six_hosts = (left, right) if kind == TranslationKind.NAT46 else (right, left)
-    settings: dict[str, object] = {"kind": kind.value}
+    played_on = {source.left: left, source.right: right}
+    settings: dict[str, object] = {"kind": source.translation.value}
     keys = ["IP-L-Vers", "IP-R-Vers", "Stateful"]
-    virtual = f"IPv6-{four}-Virt"
-    if conf.has(virtual):
-        address = conf.address(virtual)
+    if of_prefix := prefix_key(source):
+        side, virtual = of_prefix
+        address, four_hosts = conf.address(virtual), played_on[side].hosts
         settings["prefix"] = ip_network((address, EMBEDDING_LENGTH), strict=False)
-        keys.append(virtual)
-        if _embedded_range(source, four, virtual) != four_hosts.hosts:
+        keys += keys_of_hosts(conf, side, virtual)
+        if _embedded_range(source, side, virtual) != four_hosts:
             source.differences.append(
                 f"{virtual} is {address}, and a plan's translator has IPv4 hosts in the last 32 bits of a prefix (RFC "
-                f"6052): the plan sends to {settings['prefix']} with {four_hosts.hosts.first} in these bits, and the "
+                f"6052): the plan sends to {settings['prefix']} with {four_hosts.first} in these bits, and the "
                 "gateway needs that prefix instead of a mapping of these hosts."
             )
-    if kind != TranslationKind.NAT64:
-        virtual = f"IPv4-{six}-Virt"
-        if not conf.has(virtual):
-            raise conf.missing(virtual, "; a plan's translation has an IPv4 address for each IPv6 host")
-        settings["mappings"] = [_mapping(source, six, virtual, six_hosts)]
-        keys.append(virtual)
+    if of_mapping := mapping_key(source):
+        side, virtual = of_mapping
+        settings["mappings"] = [_mapping(source, side, virtual, played_on[side])]
+        keys += keys_of_hosts(conf, side, virtual)
     return [Field("translation", mapping(settings), source.of(*keys))]
 
 

@@ -34,10 +34,11 @@ def _drawn_phase1(source: Source) -> bool:
 
 
 def _with_replacement(source: Source) -> bool:
-    return source.stateful and source.phase2 and source.conf.number("Responder-tuples") == 3
+    return source.replies and source.conf.number("Responder-tuples") == 3
 
 
-def _initiator_draws(source: Source) -> bool:
+def initiator_draws(source: Source) -> bool:
+    """Returns True if siitperf's initiator sends in phase 2, for which its var keys count."""
     return source.stateful and source.phase2 and source.conf.flag(source.first.key)
 
 
@@ -46,7 +47,8 @@ def _delays(source: Source) -> bool:
 
 
 def _networks(source: Source) -> bool:
-    return any(source.conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
+    both_ways = len(source.sending) == len(Letter)
+    return both_ways and any(source.conf.number(f"Num-{side}-Nets") > 1 for side in Letter)
 
 
 def _lab_of_macs(source: Source) -> bool:
@@ -71,7 +73,7 @@ GAPS: Final = (
     ),
     Gap(
         "Fwd-var-sport",
-        _initiator_draws,
+        initiator_draws,
         "siitperf's initiator draws ports in phase 2 as its var keys say, also four-tuples that phase 1 did not use; "
         "the plan's initiator uses the established connections, in the order of `orders: {state_table}`.",
         False,

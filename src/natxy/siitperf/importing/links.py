@@ -18,8 +18,9 @@ _LENGTHS: Final = {4: (24, 16), 6: (64, 48)}
 _ENDS: Final = 8
 
 
-def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> LinkAddresses:
-    """Returns a link on which `real` is the tester, and behind which are the hosts, if they are others.
+def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> LinkAddresses | None:
+    """Returns a link on which `real` is the tester, and behind which are the hosts, if they are others; None if the
+    hosts leave no address for the gateway.
 
     `networks` is the number of networks behind the link, each with a route of its own.
     """
@@ -39,7 +40,7 @@ def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> Link
                 behind=() if alone else (_around(hosts, networks),),
                 networks=networks,
             )
-    raise AssertionError("16 bits of an address cannot fill the longer prefix")
+    return None
 
 
 def _around(hosts: AddressRange, networks: int) -> IPNetwork:

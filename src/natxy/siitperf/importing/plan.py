@@ -11,12 +11,14 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
+from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
 from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
 from natxy.siitperf.importing.testbed import FILL_IN, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
-from natxy.siitperf.importing.traffic import background_fields, frame_fields, port_fields
+from natxy.siitperf.importing.traffic import frame_fields, port_fields
+from natxy.siitperf.importing.unused import unused
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import Letter, active
 
@@ -81,6 +83,8 @@ def _opening(source: Source) -> list[str]:
     if source.left is Letter.RIGHT:
         said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
     said += [*dict.fromkeys(source.differences), *differences(source)]
+    if keys := unused(source):
+        said.append(f"No frame of the plan uses {source.of(*keys)}; it would be the same without.")
     said += [f"Line {remark.line}: {remark.text}." for remark in source.conf.remarks]
     head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"

@@ -14,6 +14,7 @@ from natxy.plan.procedures.latency import LEAST_TAGGED
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, ArgumentError, Arguments, Phase1, flow_space
+from natxy.siitperf.importing.addresses import prefix_key
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
@@ -58,8 +59,9 @@ def gateway_field(source: Source) -> Field:
 
 def _guessed(source: Source) -> str:
     driver = _GATEWAYS[source.translation, source.stateful]
-    virtual = [source.conf.address(key) for key in ("IPv6-L-Virt", "IPv6-R-Virt") if source.conf.has(key)]
-    return _FOR_WELL_KNOWN_PREFIX.get(driver, driver) if any(each in WELL_KNOWN_PREFIX for each in virtual) else driver
+    virtual = prefix_key(source)
+    well_known = virtual is not None and source.conf.address(virtual[1]) in WELL_KNOWN_PREFIX
+    return _FOR_WELL_KNOWN_PREFIX[driver] if well_known else driver
 
 
 def timing_fields(source: Source) -> list[Field]:
@@ -221,11 +223,10 @@ def _active(source: Source) -> list[Field]:
     if not source.phase2:
         return []
     phase1 = source.arguments.phase1 if source.arguments else None
-    replies = source.conf.flag(source.second.key)
-    if phase1 and phase1.table < source.connections and not (replies and source.conf.number("Responder-tuples")):
-        why = "the replies are of one connection" if replies else "there are no replies"
+    if phase1 and phase1.table < source.connections and not (source.replies and source.conf.number("Responder-tuples")):
+        why = "the replies are of one connection" if source.replies else "there are no replies"
         source.differences.append(f"M is {phase1.table}, and the plan does not have it: {why}.")
-    if not replies:
+    if not source.replies:
         return []
     if not source.conf.number("Responder-tuples"):
         active, whence = 1, source.of("Responder-tuples")

@@ -95,6 +95,12 @@ class Source:
         return self.procedure not in OF_CONNECTIONS
 
     @property
+    def replies(self) -> bool:
+        """Returns True if replies read the state table."""
+        of_phase2 = self.stateful and self.phase2 and self.conf.flag(self.second.key)
+        return of_phase2 or self.procedure in VALIDATING
+
+    @property
     def sending(self) -> list[Direction]:
         """Returns the directions whose frames have flows of their own: replies have not."""
         return [self.first] if self.stateful else active(self.conf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the ports, orders and frames of a plan from those of a configuration."""
+"""Writes the ports, orders and frames of the foreground of a plan from those of a configuration."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.address_presets import RANDOM_PORTS
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import SMALLEST_FRAME, PortRange
-from natxy.siitperf.arguments import ArgumentError
-from natxy.siitperf.importing.links import link_around
-from natxy.siitperf.importing.source import VALIDATING, Source
+from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping
-from natxy.siitperf.sides import ORDERS, Direction, Letter, active, order_of, port_order, port_range
+from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range
 
 _TTL: Final = 10
 _NAMES: Final = {"sport": "source", "dport": "destination"}
@@ -86,6 +81,12 @@ class _Way:
     order_keys: list[str]
 
 
+def keys_of_flows(source: Source, direction: Direction) -> list[str]:
+    """Returns the keys that the ports and orders of a direction are from, whether they are natxy's defaults or not."""
+    way = _way(source, direction)
+    return way.port_keys + way.order_keys
+
+
 def _way(source: Source, direction: Direction) -> _Way:
     conf, prefix = source.conf, direction.ports
     by_enumeration = source.stateful and not source.draws
@@ -108,62 +109,10 @@ def _way(source: Source, direction: Direction) -> _Way:
     return _Way(ports, orders, port_keys, order_keys)
 
 
-def background_fields(source: Source) -> list[Field]:
-    """Returns `background`, if frames of it are sent. ArgumentError if a plan cannot have so little foreground."""
-    arguments, conf = source.arguments, source.conf
-    if arguments is None or arguments.m >= arguments.n:
-        return []
-    if not source.phase2:
-        source.differences.append(
-            f"m is {arguments.m} of n {arguments.n}: the plan has no background, and the foreground of N and R."
-        )
-        return []
-    if arguments.m == 0:
-        text = (
-            "m is 0, so that all frames are native IPv6; import with IP-L-Vers 6 and IP-R-Vers 6, and m of at least n"
-        )
-        raise ArgumentError(text)
-    few, of = arguments.n - arguments.m, arguments.n
-    if of > LONGEST_CYCLE:
-        raise ArgumentError(
-            f"n is {of}, and a plan's background repeats after at most {LONGEST_CYCLE} frames; lower n and m"
-        )
-    settings: dict[str, object] = {"share": f"{100 * few / of!r}%"}
-    said = ["background frames alternate evenly with the others, and have the ports of RFC 4814"]
-    if varying := _background_varies_by(source):
-        said.append(f"they have one address on each side, and siitperf's vary by {source.of(*varying)}")
-    keys = []
-    for name, side, own in zip(("left", "right"), (source.left, source.right), source.families, strict=True):
-        if own == Family.IPV6:
-            # One link cannot have the same prefix twice.
-            link: LinkAddresses = getattr(DEFAULT_LINKS, name)
-            said.append(f"those on the {name} have the address {link.tester.ip}")
-        else:
-            real = conf.address(f"IPv6-{side}-Real")
-            link = link_around(real, AddressRange(first=real, last=real))
-            settings[name] = {"dut": link.dut, "tester": link.tester}
-            keys.append(f"IPv6-{side}-Real")
-    if arguments.phase1:
-        said.append("phase 1 has no background")
-    source.differences.append(f"The plan's {'; '.join(said)}.")
-    return [Field("background", mapping(settings), f"arguments n, m, {source.of(*keys)}".rstrip(", "))]
-
-
-def _background_varies_by(source: Source) -> list[str]:
-    """Returns the keys that vary the addresses of siitperf's background frames."""
-    conf = source.conf
-    varying = [key for side in Letter if order_of(conf, side) for key in (f"IP-{side}-var", f"IPv6-{side}-offset")]
-    towards = [f"Num-{direction.sender.opposite}-Nets" for direction in active(conf)]
-    return varying + [key for key in towards if conf.number(key) > 1]
-
-
 def _state_order(source: Source) -> Order | None:
     """Returns the order of replies, if there are any and it is not natxy's default."""
     order = ORDERS.get(source.conf.number("Responder-tuples"))
-    replies = source.procedure in VALIDATING or (
-        source.stateful and source.phase2 and source.conf.flag(source.second.key)
-    )
-    return order if replies and order != Order.PSEUDORANDOM else None
+    return order if source.replies and order != Order.PSEUDORANDOM else None
 
 
 def _text(ports: PortRange) -> str:
