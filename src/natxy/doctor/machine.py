@@ -25,6 +25,7 @@ from natxy.doctor.virtual_machine import probe_virtual_machine
 from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import DutError, NatxyError
+from natxy.installation import installed_again
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.standing.labs import standing_labs
@@ -97,7 +98,7 @@ def _engine() -> list[Finding]:
         program = find_engine()
         version = run_program([str(program), "--version"], timeout_s=10).stdout.strip()
     except NatxyError as error:
-        return [Finding("natxy-engine", False, str(error), "run `make setup`")]
+        return [Finding("natxy-engine", False, str(error), installed_again())]
     return [Finding("natxy-engine", True, f"{version} ({program})")]
 
 

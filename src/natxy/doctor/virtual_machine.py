@@ -9,6 +9,7 @@ from typing import Final
 
 from natxy.doctor.finding import Finding
 from natxy.errors import PlanError
+from natxy.installation import by_make
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.vm.accelerator import QEMU, boots_with
 from natxy.testbeds.vm.image import find_image
@@ -25,11 +26,11 @@ def probe_virtual_machine(config: VmConfig | None) -> list[Finding]:
     missing."""
     try:
         if shutil.which(QEMU) is None:
-            raise PlanError(f"{QEMU} is not installed on this machine: run `make vm`")
+            raise PlanError(f"{QEMU} is not installed on this machine: {by_make('vm')}")
         image = find_image(config or VmConfig(kind="vm"))
     except PlanError as error:
         if config is None:
-            return [Finding("virtual machine", None, "not ready; optional", "run `make vm`")]
+            return [Finding("virtual machine", None, "not ready; optional", by_make("vm"))]
         value, _, remedy = str(error).partition(": run ")
         return [Finding("virtual machine", False, value, f"run {remedy}" if remedy else "correct the plan's testbed")]
     findings = [Finding("virtual machine", True, f"its image is {image.disk}")]

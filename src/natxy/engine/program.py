@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from natxy.errors import NatxyError
+from natxy.installation import installed_again
 
 ENGINE: Final = "natxy-engine"
 REFERENCE: Final = "natxy-reference"
@@ -46,4 +47,4 @@ def _find(name: str, variable: str) -> Path:
     if chosen:
         raise NatxyError(f"{variable} is {chosen}, which is not a program: correct it or unset it")
     looked = ", ".join(str(candidate) for candidate in candidates)
-    raise NatxyError(f"{name} was not found (looked at {looked}): run `make setup`, or set {variable} to it")
+    raise NatxyError(f"{name} was not found (looked at {looked}): {installed_again()}, or set {variable} to it")

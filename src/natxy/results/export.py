@@ -9,12 +9,11 @@ from __future__ import annotations
 import csv
 import io
 import pickle
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, BinaryIO, Final
 
-from natxy.errors import PlanError
+from natxy.installation import ExtraMissingError
 from natxy.results.document import document
 from natxy.results.records import RunRecord
 from natxy.results.rows import Row, trial_rows
@@ -101,15 +100,12 @@ def _write_json(runs: Sources, out: BinaryIO) -> None:
 
 
 def _imported_pyarrow() -> Any:
-    """Returns pyarrow, which an installation has only as an extra. PlanError when it has not."""
+    """Returns pyarrow, which an installation has only as an extra. ExtraMissingError when it has not."""
     # The import takes longer than all others, and only this needs it.
     try:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
-        raise PlanError(
-            "Parquet needs natxy's extra `parquet`, the package pyarrow, which is not installed; "
-            f"run {sys.executable} -m pip install 'pyarrow>=20,<27', or choose csv or json"
-        ) from error
+        raise ExtraMissingError("Parquet", "parquet", ", or choose csv or json") from error
     return pyarrow
 
 

@@ -11,23 +11,20 @@ from natxy.errors import PlanError
 from natxy.events.listener import RunListener
 from natxy.events.run import ExperimentFinished, RepetitionFinished, RunFinished, RunStarted, Warned
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress
+from natxy.installation import ExtraMissingError
 
 LOOPBACK: Final = "127.0.0.1"
-_NEEDED: Final = (
-    "--metrics needs natxy's extra `metrics`, the package prometheus-client, which is not installed; run "
-    "pip install 'prometheus-client>=0.22,<1' where natxy is installed"
-)
 
 
 class Metrics(RunListener):
     """Counts and keeps the last values of what happens in one run, in a `registry` of its own."""
 
     def __init__(self) -> None:
-        """Raises PlanError when prometheus-client is not installed."""
+        """Raises ExtraMissingError when prometheus-client is not installed."""
         try:
             import prometheus_client as client
         except ModuleNotFoundError as error:
-            raise PlanError(_NEEDED) from error
+            raise ExtraMissingError("--metrics", "metrics") from error
         self.registry = client.CollectorRegistry()
 
         def gauge(name: str, text: str, *labels: str) -> Any:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -24,8 +23,9 @@ from natxy.campaign.queue import Ending, JobState
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors, warn
-from natxy.errors import DutError, PlanError
+from natxy.errors import DutError
 from natxy.events.base import Event
+from natxy.installation import ExtraMissingError
 from natxy.plan.model.units import counted, format_duration
 from natxy.report.page.campaign import write_campaign_report
 from natxy.system.interrupts import one_interrupt
@@ -71,10 +71,7 @@ def campaign(
             # An installation has it only as an extra.
             from natxy.campaign.cluster import workers
         except ModuleNotFoundError as error:
-            raise PlanError(
-                "`natxy campaign` needs natxy's extra `campaign`, the packages dask and distributed, which are not "
-                f"installed; run {sys.executable} -m pip install 'dask>=2025.1' 'distributed>=2025.1'"
-            ) from error
+            raise ExtraMissingError("`natxy campaign`", "campaign") from error
         folder = output or CAMPAIGNS / found.name
         states = carry_out_campaign(
             found,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,7 +11,7 @@ import typer
 from natxy.cli.completion import runs
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.errors import PlanError
+from natxy.installation import ExtraMissingError
 
 # The number of the RFC that most procedures are from.
 _PORT: Final = 8219
@@ -36,11 +35,7 @@ def watch(
             # An installation has them only as an extra.
             from natxy.watch.page.server import LOOPBACK, application, bound, serve
         except ModuleNotFoundError as error:
-            raise PlanError(
-                "`natxy watch` needs natxy's extra `watch`, the packages starlette and uvicorn, which are not "
-                "installed; "
-                f"run {sys.executable} -m pip install 'starlette>=1,<2' 'uvicorn>=0.40,<1'"
-            ) from error
+            raise ExtraMissingError("`natxy watch`", "watch") from error
         from natxy.watch.page.address import token_of
 
         token = token_of(folder)

@@ -12,6 +12,7 @@ import typer
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
+from natxy.installation import installed_again
 from natxy.siitperf.arguments import Program
 
 
@@ -32,7 +33,7 @@ def install_siitperf(
 def _installed(folder: Path) -> list[Path]:
     programs = [Path(sys.executable).with_name(program.value) for program in Program]
     if missing := [str(program) for program in programs if not program.is_file()]:
-        raise PlanError(f"{', '.join(missing)} is missing: run `make setup`, or `pip install natxy` again")
+        raise PlanError(f"{', '.join(missing)} is missing: {installed_again()}")
     links = [folder / program.name for program in programs]
     taken = [str(link) for link, program in zip(links, programs, strict=True) if not _is_free(link, program)]
     if taken:

@@ -22,6 +22,7 @@ from typing import IO, Final
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, DutLostError, PlanError
+from natxy.installation import by_make
 from natxy.system.autogroup import autogroup_of
 from natxy.system.niceness import HIGHEST
 from natxy.system.temporary_folder import temporary_folder
@@ -60,7 +61,7 @@ def find_guest() -> GuestFiles:
     program = shutil.which("linux.uml")
     versions = sorted(path.name for path in _INSTALLED_MODULES.glob("*"))
     if program is None or not versions:
-        raise PlanError("user-mode Linux is not installed on this machine: run `make jool`")
+        raise PlanError(f"user-mode Linux is not installed on this machine: {by_make('jool')}")
     folder = built_folder(f"guest-{versions[0]}")
     _RECIPE.check(folder)
     return GuestFiles(Path(program), versions[0], folder)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.installation import by_make
 
 # Only a source tree has it; where natxy is installed without one, nothing can be out of date.
 _SOURCES: Final = Path(__file__).resolve().parents[4] / "guest"
@@ -26,7 +27,7 @@ class Recipe:
 
     def check(self, folder: Path) -> None:
         """Raises PlanError unless the folder was built, by the same recipe as that of this source tree."""
-        remedy = f"run `make {self.target}` as the user that natxy runs as"
+        remedy = f"{by_make(self.target)} as the user that natxy runs as"
         # The target writes the stamp last. Its first word is a checksum of the recipe.
         stamp = folder / _STAMP
         if not stamp.is_file():

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.installation import by_make
 from natxy.plan.testbeds.vm import Accelerator
 
 QEMU: Final = "qemu-system-x86_64"
@@ -48,7 +49,7 @@ _EXIT_CODE: Final = 0x10 * 2 + 1
 def choose_accelerator(wanted: Accelerator | None) -> Accelerator:
     """Returns the accelerator. Raises PlanError when KVM is wanted and does not work, or QEMU is not installed."""
     if shutil.which(QEMU) is None:
-        raise PlanError(f"{QEMU} is not installed on this machine: run `make vm`")
+        raise PlanError(f"{QEMU} is not installed on this machine: {by_make('vm')}")
     if wanted == "tcg":
         return "tcg"
     if boots_with("kvm"):

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from natxy import installation
+from natxy.installation import EXTRAS, ExtraMissingError, by_make, installed_again
+from natxy.shipped import DOCS
+
+_PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    project = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]
+    assert {name: [*needed] for name, needed in EXTRAS.items()} == project["optional-dependencies"]
+    names = {name.partition(">")[0] for needed in EXTRAS.values() for name in needed}
+    assert not [name for name in project["dependencies"] if name.partition(">")[0] in names]
+    page = (DOCS / "how-to/install.md").read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in page for name in EXTRAS)
+
+
+def test_an_extra_is_installed_by_the_pip_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "find_spec", lambda _: object())
+    assert str(ExtraMissingError("Parquet", "parquet", ", or choose csv")) == (
+        "Parquet needs natxy's extra `parquet`, which is not installed: "
+        f"run `{sys.executable} -m pip install 'pyarrow>=20,<27'`, or choose csv"
+    )
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)
+    monkeypatch.setattr(sys, "executable", "/usr/lib/natxy/bin/python3")
+    said = str(ExtraMissingError("`natxy watch`", "watch"))
+    command = "pip --python /usr/lib/natxy/bin/python3 install 'starlette>=1,<2' 'uvicorn>=0.40,<1'"
+    assert said.endswith(f": run `apt install python3-pip && {command}`")
+    assert f"\n    {command}\n" in (DOCS / "how-to/install.md").read_text(encoding="utf-8")
+
+
+def test_a_makefile_is_only_in_a_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert by_make("vm") == "run `make vm`"
+    assert installed_again() == "run `make setup`"
+    monkeypatch.setattr(installation, "_MAKEFILE", tmp_path / "Makefile")
+    assert by_make("vm") == "run `make vm` in a clone of natxy"
+    assert installed_again().startswith("install natxy again, as ")
+    assert "docs/how-to/install.md" in installed_again()
