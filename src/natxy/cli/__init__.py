@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from typer.completion import completion_init  # type: ignore[attr-defined]
-from typer.core import TyperCommand
 
 from natxy import __version__
 from natxy.cli.calibrate import calibrate
@@ -26,6 +23,7 @@ from natxy.cli.gate.judge import judge
 from natxy.cli.guide.explain import explain
 from natxy.cli.guide.help import show_help
 from natxy.cli.guide.init import init
+from natxy.cli.guide.usage import Group, Verb
 from natxy.cli.history import history
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
@@ -41,39 +39,11 @@ from natxy.cli.run import run
 from natxy.cli.selftest import selftest
 from natxy.cli.siitperf.import_conf import import_conf
 from natxy.cli.siitperf.install import install_siitperf
-from natxy.untrusted.validation import expectation, got, guess
-
-
-class _Command(TyperCommand):
-    """Writes `<path>...` in the help for an argument that takes several paths, instead of Python's type.
-
-    Typer validates arguments by pydantic, whose errors it quotes; here they have natxy's words.
-    """
-
-    def get_help(self, ctx: Any) -> str:
-        return super().get_help(ctx).replace("<list[Path]>", "<path>...").replace("<list[str]>", "<text>...")
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
-            if isinstance(error.__cause__, ValidationError):
-                error.message = _in_words(error.__cause__)
-            raise
-
-
-def _in_words(error: ValidationError) -> str:
-    details = error.errors()[0]
-    text, given = expectation(details), details["input"]
-    if choices := re.fullmatch(r".* is not one of (.*)\.", text):
-        near = guess(given, re.findall("'([^']+)'", choices[1]))
-        return f"expected one of {choices[1]}{got(given)}{near}"
-    return text if details["type"] == "value_error" else text + got(given)
-
 
 # Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
 completion_init()
 app = typer.Typer(
+    cls=Group,
     help="Benchmark NAT gateways, translators and routers (RFC 2544, RFC 4814, RFC 8219, RFC 9693).",
     no_args_is_help=True,
     add_completion=False,
@@ -84,15 +54,15 @@ for verb in (
     init, run, resume, watch, check, report, judge, history, export, bundle, verify, doctor, cleanup, selftest,
     calibrate, explain, locks, campaign,
 ):  # fmt: skip
-    app.command(cls=_Command)(verb)
-app.command("help", cls=_Command)(show_help)
-app.command("list", cls=_Command)(list_names)
-app.command("compare", cls=_Command)(compare_runs)
-app.command("import", cls=_Command)(import_conf)
-app.command("install-siitperf", cls=_Command)(install_siitperf)
-_lab = typer.Typer(help="Keep the lab of a plan standing, and remove it.", no_args_is_help=True)
-_lab.command("up", cls=_Command)(lab_up)
-_lab.command("down", cls=_Command)(lab_down)
+    app.command(cls=Verb)(verb)
+app.command("help", cls=Verb)(show_help)
+app.command("list", cls=Verb)(list_names)
+app.command("compare", cls=Verb)(compare_runs)
+app.command("import", cls=Verb)(import_conf)
+app.command("install-siitperf", cls=Verb)(install_siitperf)
+_lab = typer.Typer(cls=Group, help="Keep the lab of a plan standing, and remove it.", no_args_is_help=True)
+_lab.command("up", cls=Verb)(lab_up)
+_lab.command("down", cls=Verb)(lab_down)
 app.add_typer(_lab, name="lab")
 
 

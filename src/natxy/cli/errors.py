@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Final, NoReturn
 
 import typer
@@ -21,6 +22,17 @@ from natxy.system.interrupts import INTERRUPTED, end_at_once
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _stderr = LastingConsole(stderr=True)
+_page: Final = ContextVar("page", default=PlanError.page)
+
+
+@contextlib.contextmanager
+def errors_name(page: str) -> Iterator[None]:
+    """Lets errors about a plan or about usage name a page, unless they have one of their own."""
+    before = _page.set(page)
+    try:
+        yield
+    finally:
+        _page.reset(before)
 
 
 @contextlib.contextmanager
@@ -64,7 +76,9 @@ def _interrupts_as_exceptions() -> Iterator[None]:
 
 def _end(text: str, kind: type[NatxyError], error: Exception) -> NoReturn:
     _stderr.say(text, opening="natxy: ", style="bold red")
-    _stderr.say(f"  → {page(kind.page)}")
+    _stderr.say(
+        f"  → {page(_page.get() if kind.page is PlanError.page and issubclass(kind, PlanError) else kind.page)}"
+    )
     raise typer.Exit(kind.exit_code) from error
 
 

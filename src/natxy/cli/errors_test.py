@@ -15,12 +15,15 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.errors import reported_errors
+from natxy.cli.guide.usage import PAGES
 from natxy.dut.transport.ssh import UnreachableError
 from natxy.errors import NatxyError, PlanFileError
 from natxy.shipped import DOCS, page
 from natxy.siitperf.conf import ConfError
 from tests.support.command import HANG_S
 from tests.support.pages import anchors
+
+VERBS = sorted(getattr(typer.main.get_command(app), "commands", {}))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,53 @@ def test_an_error_of_natxys_own_is_none_of_the_disk() -> None:
 def test_a_bad_argument_is_told_in_words_of_natxy(arguments: str, said: str) -> None:
     done = CliRunner().invoke(app, arguments.split())
     assert done.exit_code == 2
-    assert done.stderr.endswith(said)
+    verb = arguments.partition(" ")[0]
+    assert done.stderr.endswith(f"{said}  → {page(PAGES[verb])}\n")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_page_that_its_errors_name(verb: str) -> None:
+    file, _, section = PAGES[verb].partition("#")
+    assert (DOCS / file).is_file()
+    assert not section or section in anchors(DOCS / file)
+    for wrong in (["--no-such-option"], ["no", "such", "many", "arguments"]):
+        done = CliRunner().invoke(app, [verb, *wrong])
+        if verb not in {"explain", "help", "history", "compare", "export"} or wrong[0].startswith("-"):
+            assert done.stderr.endswith(f"  → {page(PAGES[verb])}\n"), done.stderr
+            assert done.exit_code == 2
+
+
+def test_a_wrong_verb_is_told_where_the_verbs_are() -> None:
+    for words in (["reprot", "runs/x"], ["--versoin"]):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert done.stderr.endswith(f"  → {page('reference/cli.md')}\n")
+    done = CliRunner().invoke(app, ["lab", "upp"])
+    assert done.stderr.endswith(f"  → {page('how-to/lab.md')}\n")
+
+
+@pytest.mark.parametrize("words", [[], ["lab"]])
+def test_no_verb_is_no_error(words: list[str]) -> None:
+    done = CliRunner().invoke(app, words)
+    assert "Commands:" in done.output
+    assert "→" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("run none.yaml", "reference/plan.md"),
+        ("report none", "reference/report.md"),
+        ("resume none", "reference/cli.md#the-folder-of-a-run"),
+        ("init wrong.yml", "how-to/first-plan.md"),
+        ("explain qqqq", "reference/glossary.md"),
+        ("campaign none.yaml", "how-to/campaign.md"),
+    ],
+)
+def test_an_error_names_the_page_about_its_verb(words: str, named: str) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f"  → {page(named)}\n")
 
 
 def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +138,7 @@ def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     error, more = done.stderr.splitlines()
     assert error == "natxy: the output could not be written: No space left on device; make room, then try again"
-    assert more.endswith("docs/reference/cli.md#exit-codes")
+    assert more.endswith("docs/reference/cli.md")
 
 
 def test_an_error_keeps_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:
