@@ -76,9 +76,8 @@ def _interrupts_as_exceptions() -> Iterator[None]:
 
 def _end(text: str, kind: type[NatxyError], error: Exception) -> NoReturn:
     _stderr.say(text, opening="natxy: ", style="bold red")
-    _stderr.say(
-        f"  → {page(_page.get() if kind.page is PlanError.page and issubclass(kind, PlanError) else kind.page)}"
-    )
+    about_the_verb = issubclass(kind, PlanError) and kind.page == PlanError.page
+    _stderr.say(f"  → {page(_page.get() if about_the_verb else kind.page)}")
     raise typer.Exit(kind.exit_code) from error
 
 

@@ -17,10 +17,16 @@ REFERENCE: Final = "natxy-reference"
 _SOURCE_TREE: Final = Path(__file__).resolve().parents[3]
 
 
+class ProgramMissingError(NatxyError):
+    """Reports that a program of natxy's own is not where it should be."""
+
+    page = "how-to/install.md"
+
+
 def find_engine() -> Path:
     """Returns $NATXY_ENGINE, or else the program beside the Python in use, on the PATH, or in the build's folder.
 
-    NatxyError when none of these is a program.
+    ProgramMissingError when none of these is a program.
     """
     return _find(ENGINE, "NATXY_ENGINE")
 
@@ -45,6 +51,8 @@ def _find(name: str, variable: str) -> Path:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.absolute()
     if chosen:
-        raise NatxyError(f"{variable} is {chosen}, which is not a program: correct it or unset it")
+        raise ProgramMissingError(f"{variable} is {chosen}, which is not a program: correct it or unset it")
     looked = ", ".join(str(candidate) for candidate in candidates)
-    raise NatxyError(f"{name} was not found (looked at {looked}): {installed_again()}, or set {variable} to it")
+    raise ProgramMissingError(
+        f"{name} was not found (looked at {looked}): {installed_again()}, or set {variable} to it"
+    )
