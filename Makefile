@@ -201,6 +201,7 @@ docs: setup ## regenerate the schemas, and the tables of what was measured last
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table
 	.venv/bin/python -m tools.faults_table
+	.venv/bin/python -m tools.papers_table
 	.venv/bin/python -m tools.siitperf_replay --table
 	.venv/bin/python -m tools.package.fresh.table
 

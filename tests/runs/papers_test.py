@@ -3,7 +3,7 @@
 
 The report's tables must then show the published values, so that plans, searches, procedures, reports and published
 tables prove each other. Where they were published, the gateways of three repetitions have the median, the minimum and
-the maximum.
+the maximum. Each test notes what it compares, for the table of docs/explanation/papers.md.
 
 Testbed and gateways are replaced, and with them go the settings of drivers. A simulated gateway has no lifetimes, its
 table holds exactly the experiment's connections, and its rates are published ones, whatever its cores. So these tests
@@ -12,7 +12,8 @@ do not show that the planned lifetimes and tables suffice, which `natxy check` c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -55,6 +56,8 @@ RATIO_WITHIN: Final = 6e-3
 SWEPT: Final = {"CPU cores": "cores", "Connections": "connections"}
 
 Limits = dict[str, float]
+# Notes a plan, what its values are, the published and the found ones.
+Note = Callable[[str, str, Sequence[float], Sequence[float]], None]
 # The value of a swept field, or the number of a cell in its sweep.
 Cell = tuple[str, int | None]
 Cells = Mapping[Cell, Sequence[Limits]]
@@ -310,6 +313,11 @@ def number(cell: str) -> float:
     return float(cell.replace(",", "").split()[0])
 
 
+@pytest.fixture
+def note(record_property: Callable[[str, object], None]) -> Note:
+    return lambda *compared: record_property("compared", json.dumps(compared))
+
+
 def test_every_plan_has_its_gateways() -> None:
     assert {*PAPERS, ALPHA, CAPACITY, TCP} == {file.stem for file in FOLDER.glob("*.yaml")}
 
@@ -317,31 +325,35 @@ def test_every_plan_has_its_gateways() -> None:
 @pytest.mark.parametrize(
     "stem", [pytest.param(stem, marks=[pytest.mark.long] if stem.endswith("-connections") else []) for stem in PAPERS]
 )
-def test_the_report_shows_what_was_published(stem: str, tmp_path: Path) -> None:
+def test_the_report_shows_what_was_published(stem: str, tmp_path: Path, note: Note) -> None:
     paper = PAPERS[stem]()
     run = carried_out(stem, paper.limits, tmp_path / "run")
     for each in paper.shown:
+        published = column(each.table, each.column)
         found = [each.times * value for value in row(run, each.experiment, each.label)]
-        assert found == pytest.approx(column(each.table, each.column), rel=each.within, abs=each.points), each
+        doubled = f", {each.times} × the report's" if each.times > 1 else ""
+        note(stem, f"{each.experiment}: {each.column}{doubled}", published, found)
+        assert found == pytest.approx(published, rel=each.within, abs=each.points), each
     for experiment in run.experiments:
         trials = [trial for _, _, trial in experiment.all_trials]
         # All connections at once, however many there are.
         assert {trial.sent for trial in trials if trial.kind == TrialKind.PHASE1} <= {experiment.planned.connections}
 
 
-def test_alpha(tmp_path: Path) -> None:
+def test_alpha(tmp_path: Path, note: Note) -> None:
     """One gateway has to give the whole table: it limits new connections, and the replies of the validation to the mean
     of 0.8 and 0.6 times the rates that were found with these α."""
     one = {"connection_rate_fps": 479_000.0, "validation_fps": 258_261.0, "forwarding_fps": ANY}
     run = carried_out(ALPHA, {"rate": by_number([one]), "validated-rate": by_number(*[[one]] * 4)}, tmp_path / "run")
     *validated, unvalidated = column("jool-alpha", "cps median")
-    assert row(run, "validated-rate", "Median") == pytest.approx(validated, rel=2.5e-3)
     plain = {title: cells for title, *cells in plain_form(run)[0].rows}
-    assert number(plain["Median"][0]) == pytest.approx(unvalidated, rel=2.5e-3)
+    found = [*row(run, "validated-rate", "Median"), number(plain["Median"][0])]
+    note(ALPHA, "validated-rate, rate: cps median", [*validated, unvalidated], found)
+    assert found == pytest.approx([*validated, unvalidated], rel=2.5e-3)
 
 
 @pytest.mark.parametrize("statistic", range(3))
-def test_capacity(statistic: int, tmp_path: Path) -> None:
+def test_capacity(statistic: int, tmp_path: Path, note: Note) -> None:
     """The rate of the gateway falls from R0 with C0 connections to RS with CS."""
     c0, r0, cs, rs, ct, most = [float(cell) for cell in published_table(CAPACITY).rows[statistic][1:]]
     cost = (r0 - rs) / (rs * (cs - 1) - r0 * (c0 - 1))
@@ -350,12 +362,14 @@ def test_capacity(statistic: int, tmp_path: Path) -> None:
     table = capacity_table(run.experiments[0])
     assert table
     shown = dict(zip((each.title for each in table.columns[1:]), map(number, table.rows[0][1:]), strict=True))
+    found = [shown[title] for title in ("C0", "R0", "CS", "RS", "CT", "C")]
+    note(CAPACITY, f"capacity: C0, R0, CS, RS, CT, C {STATISTICS[statistic]}", [c0, r0, cs, rs, ct, most], found)
     assert (shown["C0"], shown["CS"], shown["CT"], shown["C"]) == (c0, cs, ct, most)
     assert [shown["R0"], shown["RS"]] == pytest.approx([r0, rs], rel=6e-3)
 
 
 @pytest.mark.parametrize("machine", ["apu", "ryzen"])
-def test_goodput(machine: str, tmp_path: Path) -> None:
+def test_goodput(machine: str, tmp_path: Path, note: Note) -> None:
     """The published NAT64 keeps no connections: it is the plan's SIIT, and nothing was published for its NAT64."""
     published = published_table(f"tcp-goodput-{machine}")
     tayga, jool = (dict(zip(published.columns, row, strict=True)) for row in published.rows[:2])
@@ -376,6 +390,10 @@ def test_goodput(machine: str, tmp_path: Path) -> None:
     titles = {"ipv4": "IPv4", "ipv6": "IPv6", "siit": "SIIT", "nat46": "NAT46", "nat64": "NAT64"}
     assert [each.title for each in table.columns] == ["Gateway", *titles.values()]
     shown = {name: cells for name, *cells in table.rows}
+    for place, name in enumerate([*titles][:-1]):
+        by = mbps[name]
+        found = [number(shown[f"simulated, restart_time={mark(driver)}"][place]) for driver in by]
+        note(TCP, f"{machine}, {titles[name]}: Mbit/s by {', '.join(by)}", [*by.values()], found)
     assert shown == {
         f"simulated, restart_time={mark(driver)}": [
             f"{mbps[name][driver]:,.1f}" if driver in mbps[name] else wording.ABSENT for name in titles
