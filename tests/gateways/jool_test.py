@@ -12,6 +12,7 @@ from natxy.results.records import State
 from natxy.testbeds.lab_kernels import takes_module
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.sources import addresses_in_use
 
 pytestmark = [
     *needs.LAB,
@@ -37,6 +38,9 @@ experiments:
      loss_tolerance: null}
   - {name: nat46, translation: nat46, procedure: throughput, loss_tolerance: 1%, ports: {destination: 5000},
      connections: 100, phase1_rate: 4k}
+  - {name: pool, translation: {kind: nat64, pool: 198.19.0.4/30}, procedure: validated-connection-rate, connections: 2k,
+     ports: {source: 10000-10039, destination: 1000},
+     addresses: {left_hosts: {first: "2001:2:0:1::2", last: "2001:2:0:1::31:2", low_bit: 16}}}
 """
 
 
@@ -48,10 +52,10 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
         if "took no longer than an empty one" not in done.stdout:
             break
     assert done.returncode == 0, done.stdout + done.stderr
-    siit, siit46, rate, emptying, nat46 = RunReader(out).run.experiments
-    assert [each.state for each in (siit, siit46, rate, emptying, nat46)] == [State.DONE] * 5
+    siit, siit46, rate, emptying, nat46, pool = RunReader(out).run.experiments
+    assert [each.state for each in (siit, siit46, rate, emptying, nat46, pool)] == [State.DONE] * 6
     # Jool translates far more, but a busy machine may be too slow for the search's highest rate.
-    for each in (siit, siit46, rate, nat46):
+    for each in (siit, siit46, rate, nat46, pool):
         [value] = each.values
         assert value is not None
         assert 2000 <= value <= 4000
@@ -59,3 +63,6 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     assert rate.dut is not None
     assert rate.dut.version.startswith("Jool 4.")
     assert '"pool6": "2001:2:0:64::/96"' in rate.dut.configuration
+    # The 50 hosts share all public addresses, and replies to each of these come back.
+    assert addresses_in_use(pool) == {4}
+    assert addresses_in_use(rate) == {1}

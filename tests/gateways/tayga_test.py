@@ -9,6 +9,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.sources import addresses_in_use
 
 pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
 
@@ -27,6 +28,9 @@ experiments:
   - {name: siit, gateway: tayga, translation: siit, cores: 1}
   - {name: nat46, gateway: tayga, translation: nat46}
   - {name: nat64, gateway: tayga-netfilter, translation: nat64, connections: 1k, phase1_rate: 1k}
+  - {name: pool, gateway: tayga-netfilter, translation: {kind: nat64, pool: 198.19.0.4/30}, connections: 1k,
+     phase1_rate: 1k, ports: {source: 10000-10019, destination: 1000},
+     addresses: {left_hosts: {first: "2001:2:0:1::2", last: "2001:2:0:1::31:2", low_bit: 16}}}
 """
 
 
@@ -55,6 +59,10 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     assert "dev natxy-tayga" in described["nat46"].configuration
     assert "snat to 198.19.0.1" in described["nat64"].configuration
     assert described["nat64"].settings["net.netfilter.nf_conntrack_max"]
+    # Each of the 50 hosts has an address of the dynamic pool, and they share all public ones.
+    *_, nat64, pool = others
+    assert addresses_in_use(pool) == {4}
+    assert addresses_in_use(nat64) == {1}
 
 
 def test_a_full_disk_of_the_gateway_is_named(tmp_path: Path) -> None:
