@@ -22,11 +22,11 @@ PAPER = Path(__file__).parents[3] / "plans" / "paper"
     [
         (
             "jool-connections", "throughput/connections=1600M",
-            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "58,705", "–", "179 GB", "25.6 GB", "1451 h 03 min"),
+            ("1,600,000,000", "8 h 54 min", "36,000 s", "40,000", "58,705", "–", "168 GB", "25.6 GB", "1451 h 03 min"),
         ),
         (
             "iptables-connections", "rate/connections=800M",
-            ("800,000,000", "26 min 42 s", "7,200 s", "40,000", "64,512", "1,073,741,824", "294 GB", "12.8 GB",
+            ("800,000,000", "26 min 42 s", "7,200 s", "40,000", "64,512", "1,073,741,824", "309 GB", "12.8 GB",
              # 10 repetitions of 14 steps, each with 1602 s of trial, 2352 s to empty the table, 5 s of rest and 2 s to
              # learn.
              "154 h 03 min"),

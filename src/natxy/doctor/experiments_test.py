@@ -147,8 +147,8 @@ def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("testbed", "has_bytes", "taken"),
     [
-        ({"kind": "lab"}, 381_000 * 5, None),
-        ({"kind": "lab"}, 381_000 * 5 - 1, "0.00191 GB"),
+        ({"kind": "lab"}, 400_000 * 5, None),
+        ({"kind": "lab"}, 400_000 * 5 - 1, "0.002 GB"),
         (FAR, 16_000 * 5, None),
         (FAR, 16_000 * 5 - 1, "8e-05 GB"),
     ],

@@ -142,10 +142,9 @@ def test_the_memory_of_the_largest_published_tables() -> None:
         gateway={"driver": "iptables", "hash_size": 2**28, "udp_timeout_s": 900, "udp_stream_timeout_s": 900}
     )
     in_it = iptables.gateway.table_bytes(of_400m)
-    # "Below 150GB", and 800 million fit into 384 GB while 1,600 million do not.
+    # 800 million fit into 384 GB, while 1,600 million do not.
     assert in_it
-    assert 120e9 < in_it < 150e9
-    assert in_it * 4 > 384e9
+    assert in_it * 2 < 384e9 < in_it * 4
     of_1600m = TableNeed(1_600_000_000, 40_000, 40_000, 1.0)
     in_jool = only(**JOOL).gateway.table_bytes(of_1600m)
     assert in_jool
