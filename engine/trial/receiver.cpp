@@ -27,22 +27,27 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
 
 Receiver::Statistics::Statistics(const Stream& stream, std::size_t seconds, bool shared)
     : window{stream.frames, shared ? kLongestShared : SequenceWindow::kWidest},
+      timeout{stream.timeout},
       tagged{stream.tagged},
       per_second(seconds) {
   if (stream.ipdv) variation.emplace();
   if (tagged) tagged_delays.resize(tagged->count);
 }
 
-/// Records the delays of frames that have not arrived before.
-void Receiver::Statistics::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
+/// Records the delays of frames that have not arrived before. Returns how many of them are in time.
+std::uint64_t Receiver::Statistics::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
+  std::uint64_t in_time = 0;
   // Frames that were sent together and arrive together have the same delay.
   for (auto first = distinct.begin(); first != distinct.end();) {
     const auto next =
         std::find_if(first, distinct.end(), [&](const Arrival& arrival) { return arrival.time != first->time; });
-    delay.record((now - first->time) & kMask48, static_cast<std::uint64_t>(next - first));
+    const std::uint64_t ticks = (now - first->time) & kMask48;
+    const auto frames = static_cast<std::uint64_t>(next - first);
+    delay.record(ticks, frames);
+    if (ticks <= timeout) in_time += frames;
     first = next;
   }
-  if (!variation && !tagged) return;
+  if (!variation && !tagged) return in_time;
   for (const Arrival& arrival : distinct) {
     const std::uint64_t ticks = (now - arrival.time) & kMask48;
     if (variation) variation->arrive(arrival.sequence, ticks);
@@ -51,6 +56,7 @@ void Receiver::Statistics::arrive(std::span<const Arrival> distinct, std::uint64
       if (index < tagged->count) tagged_delays[index] = ticks;
     }
   }
+  return in_time;
 }
 
 /// Records the time without distinct frames that ends now.
@@ -147,9 +153,10 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
     accepted.fill(true);
   }
   std::uint64_t distinct = 0;
+  std::uint64_t in_time = 0;
   const auto keep = [&](std::span<const Arrival> kept) {
     distinct += kept.size();
-    statistics.arrive(kept, now);
+    in_time += statistics.arrive(kept, now);
   };
   for (std::size_t i = 0; i < arrivals.size();) {
     if (!accepted[i]) {
@@ -182,13 +189,14 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
     }
   }
   if (distinct == 0) return;
-  counts.received += distinct;
+  counts.received += in_time;
+  counts.timed_out += distinct - in_time;
   received_.add(distinct);
   statistics.note_silence(now);
   statistics.last_delay = least_delay(queue, arrivals.back(), now);
   if (now < start_) return;
   const std::size_t second = std::min((now - start_) / clock_.hz(), statistics.per_second.size() - 1);
-  statistics.per_second[second] += distinct;
+  statistics.per_second[second] += in_time;
 }
 
 /// Returns the delay of a frame as if it had arrived just after the last poll: while the tester's core is away, frames
@@ -228,7 +236,9 @@ void Receiver::report(std::span<Receiver* const> receivers, TrialReport& trial, 
     for (const Receiver* other : receivers.subspan(1)) {
       // A frame that two of them took for distinct was duplicated. Its second delay stays in the histogram.
       const std::uint64_t both = statistics.window.merge(other->receptions_[i].statistics->window);
-      stream.received -= both;
+      const std::uint64_t both_in_time = std::min(both, stream.received);
+      stream.received -= both_in_time;
+      stream.timed_out -= both - both_in_time;
       stream.duplicate += both;
     }
     stream.lost = statistics.window.lost(all.receptions_[i].stream.frames);
@@ -245,6 +255,7 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
     const Counts& counts = receptions_[i].counts;
     StreamReport& stream = trial.streams.at(i);
     stream.received += counts.received;
+    stream.timed_out += counts.timed_out;
     stream.duplicate += counts.duplicate;
     stream.reordered = stream.reordered.value_or(0) + counts.reordered;
     stream.corrupt += counts.corrupt;

@@ -9,6 +9,7 @@
 
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
+#include "packet/signature.hpp"
 #include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
@@ -39,6 +40,7 @@ class Receiver final : public Task {
     std::optional<TaggedFrames> tagged;
     bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
+    std::uint64_t timeout = kMask48;      // ticks of delay up to which a frame is in time; no delay is longer than this
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
@@ -70,10 +72,11 @@ class Receiver final : public Task {
 
   struct Statistics {
     Statistics(const Stream& stream, std::size_t seconds, bool shared);
-    void arrive(std::span<const Arrival> distinct, std::uint64_t now);
+    std::uint64_t arrive(std::span<const Arrival> distinct, std::uint64_t now);
     void note_silence(std::uint64_t now);
 
     SequenceWindow window;
+    std::uint64_t timeout;
     Histogram delay;
     std::optional<DelayVariation> variation;
     std::optional<TaggedFrames> tagged;
@@ -86,6 +89,7 @@ class Receiver final : public Task {
   };
   struct Counts {
     std::uint64_t received = 0;
+    std::uint64_t timed_out = 0;
     std::uint64_t duplicate = 0;
     std::uint64_t reordered = 0;
     std::uint64_t corrupt = 0;

@@ -46,7 +46,8 @@ struct PacingReport {
 
 struct StreamReport {
   std::uint64_t sent = 0;
-  std::uint64_t received = 0;
+  std::uint64_t received = 0;   // in time
+  std::uint64_t timed_out = 0;  // arrived after the stream's frame time-out, and count as lost
   std::uint64_t duplicate = 0;
   std::optional<std::uint64_t> reordered;  // none: a port that the stream passes has several queues
   std::uint64_t corrupt = 0;

@@ -63,6 +63,7 @@ struct StreamSpec {
   std::optional<std::uint64_t> active_connections;  // the first ones of phase 1; none: all
   double max_loss_ratio = 0;
   std::optional<double> max_backlog_s;
+  std::optional<double> frame_timeout_s;  // after which a frame that arrives counts as lost
   double start_s = 0;
   std::uint64_t burst = 1;
   std::optional<TaggedFrames> tagged;

@@ -46,11 +46,14 @@ std::string grouped(std::uint64_t count) {
 
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
 
-/// Describes a stream's lost frames, those of them that arrived corrupt, and whether the loss is tolerated.
+/// Describes a stream's lost frames, those of them that arrived late or corrupt, and whether the loss is tolerated.
 std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
   std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(spec.frames),
                                  100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames));
+  if (spec.frame_timeout_s && stream.timed_out > 0) {
+    loss += fmt::format(", {} came later than {:g} ms", frames(stream.timed_out), *spec.frame_timeout_s * 1e3);
+  }
   if (stream.corrupt > 0) loss += fmt::format(", {} arrived with a wrong checksum or length", grouped(stream.corrupt));
   return missing > allowed(spec) ? loss : loss + ", which is tolerated";
 }
@@ -139,7 +142,9 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     if (missing <= allowed(asked)) continue;
     const std::uint64_t too_many = missing - allowed(asked);
     const PortReport* port = port_of(report, asked.to());
-    const auto drops = static_cast<double>(port == nullptr ? 0 : total(port->drops));
+    const std::uint64_t dropped = port == nullptr ? 0 : total(port->drops);
+    // Frames that came after their time-out were not dropped, though a pause may have delayed them.
+    const auto drops = static_cast<double>(std::min(dropped, missing - std::min(missing, report.streams[i].timed_out)));
     // Frames that arrived corrupt were neither dropped by the tester nor lost in its bursts.
     const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);
     if (too_many > absent || static_cast<double>(too_many) > drops + burst_frames) {
@@ -148,8 +153,8 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     }
     if (drops >= burst_frames) {
       set(report, Verdict::invalid, Cause::tester_drops,
-          fmt::format("{}: {} lost, but the tester itself dropped {:.0f} on reception", asked.name, frames(missing),
-                      drops));
+          fmt::format("{}: {} lost, but the tester itself dropped {} on reception", asked.name, frames(missing),
+                      dropped));
     } else {
       set(report, Verdict::invalid, Cause::paused,
           fmt::format("{}: {} lost, but the tester paused for {:.3f} ms and sent {} in bursts afterwards", asked.name,

@@ -228,6 +228,30 @@ TEST_F(VerdictTest, CorruptFramesAreLostAndReportedAsArrived) {
             "tolerated");
 }
 
+TEST_F(VerdictTest, FramesAfterTheirTimeoutAreLost) {
+  spec.streams[0].frame_timeout_s = 0.005;
+  report.streams[0].received -= 12;
+  report.streams[0].timed_out = 10;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 12 of 100,000 frames lost (0.0120 %), 10 frames came later than 5 ms");
+  spec.streams[0].max_loss_ratio = 0.0002;
+  expect(Verdict::pass, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "forward: 12 of 100,000 frames lost (0.0120 %), 10 frames came later than 5 ms, which is tolerated");
+}
+
+TEST_F(VerdictTest, APauseExplainsFramesAfterTheirTimeoutAndADropDoesNot) {
+  spec.streams[0].frame_timeout_s = 0.005;
+  report.streams[0].received -= 6;
+  report.streams[0].timed_out = 5;
+  report.ports[1].drops.kernel = 6;
+  expect(Verdict::fail, Cause::loss);
+  report.streams[0].pacing.paused = 50'000;  // 5 frames
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].pacing.paused = 40'000;
+  expect(Verdict::fail, Cause::loss);
+}
+
 TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
   add_reverse();
   report.streams[0].received -= 1;

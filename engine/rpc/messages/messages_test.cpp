@@ -47,6 +47,7 @@ TEST(Messages, ATrialIsReadWithItsDefaults) {
   EXPECT_DOUBLE_EQ(spec.limits.max_overrun_ratio, 1e-5);
   EXPECT_FALSE(spec.limits.link_may_fall);
   EXPECT_FALSE(spec.drain_ends_early);
+  EXPECT_FALSE(stream.frame_timeout_s);
 }
 
 struct BadField {
@@ -74,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/frames", std::uint64_t{1} << 40, "streams[0].frames"},
                     BadField{"/streams/0/frame/size", 63, "streams[0].frame.size"},
                     BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
+                    BadField{"/streams/0/frame_timeout_s", 0, "streams[0].frame_timeout_s"},
                     BadField{"/streams/0/kind", "replies", "streams[0].flows"},
                     BadField{"/streams/0/active_connections", 1, "streams[0].active_connections"},
                     BadField{"/streams/0/active_connections", 0, "streams[0].active_connections"},

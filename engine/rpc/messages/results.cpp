@@ -99,6 +99,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"unsent", spec.frames - stream.sent},
           {"received", stream.received},
           {"lost", spec.frames - std::min(spec.frames, stream.received)},
+          {"timed_out", stream.timed_out},
           {"duplicate", stream.duplicate},
           {"reordered", stream.reordered ? Json(*stream.reordered) : Json()},
           {"corrupt", stream.corrupt},

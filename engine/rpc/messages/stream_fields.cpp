@@ -78,6 +78,9 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   }
   stream.max_loss_ratio = read_loss_ratio(reader);
   stream.max_backlog_s = read_backlog(reader);
+  if (reader.find("frame_timeout_s") != nullptr) {
+    stream.frame_timeout_s = reader.number("frame_timeout_s", 1e-6, kLongest_s);
+  }
   stream.start_s = reader.number("start_s", 0, 86400, 0);
   check_duration(stream, reader.path_of("frames"));
   stream.burst = reader.whole("burst", 1, 65536, 1);

@@ -117,8 +117,9 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     const bool expected = stream.to() == port.options().place();
     const std::size_t payload_bytes =
         stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections.family_of(stream)) - kUdpBytes;
+    const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
     streams.push_back({expected, connections.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
-                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr});
+                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout});
   }
   return streams;
 }

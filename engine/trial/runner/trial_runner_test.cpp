@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {
@@ -37,6 +39,47 @@ TEST_P(Trials, ADuplicateDoesNotHideALoss) {
   EXPECT_EQ(report.cause, Cause::loss);
   EXPECT_EQ(report.streams[0].received, 999U);
   EXPECT_EQ(report.streams[0].duplicate, 1U);
+}
+
+TEST_P(Trials, AFrameThatComesAfterItsTimeoutIsLost) {
+  using Time = std::chrono::steady_clock;
+  constexpr double timeout_s = 0.05;
+  std::vector<std::uint8_t> held;
+  Time::time_point since;
+  bed.treat = [&, count = 0](Side, Bytes frame) mutable {
+    if (++count != 10) return 1;
+    held.assign(frame.begin(), frame.end());
+    since = Time::now();
+    return 0;
+  };
+  bed.observe = [&] {
+    if (held.empty() || Time::now() - since < std::chrono::duration<double>(timeout_s)) return;
+    bed.inject(Side::right, held);
+    held.clear();
+  };
+  StreamSpec spec = stream("forward", Side::left, GetParam(), 1000);
+  spec.frame_timeout_s = timeout_s;
+  TrialSpec waiting = trial({spec});
+  waiting.drain_s = 10;
+  waiting.drain_ends_early = true;
+  const auto report = bed.run(waiting);
+  EXPECT_EQ(report.verdict, Verdict::fail) << report.reason;
+  EXPECT_EQ(report.cause, Cause::loss);
+  const StreamReport& found = report.streams[0];
+  EXPECT_EQ(found.received + found.timed_out, 1000U);
+  EXPECT_EQ(found.delay.count(), 1000U);
+  EXPECT_FALSE(found.lost);
+  EXPECT_EQ(std::reduce(found.received_per_second.begin(), found.received_per_second.end()), found.received);
+  // A busy machine may delay others too: the delays tell how many, to the accuracy of their classes.
+  const std::uint64_t limit = Clock{rte_get_tsc_hz()}.ticks(timeout_s);
+  std::uint64_t in_time = 0;
+  std::uint64_t late = 0;
+  found.delay.for_each([&](std::uint64_t bound, std::uint64_t frames) {
+    if (bound <= limit) in_time += frames;
+    if (bound > limit + limit / 512) late += frames;
+  });
+  EXPECT_GE(found.received, in_time);
+  EXPECT_GE(found.timed_out, std::max<std::uint64_t>(late, 1));
 }
 
 TEST_P(Trials, TaggedFramesReportTheirDelaysAndTheirLoss) {

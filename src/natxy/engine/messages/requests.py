@@ -103,6 +103,9 @@ class StreamSpec(Message):
     A stream fails if its last frame arrives more than `max_backlog_s` later than the fastest of its frames did: a queue
     that grows hides loss from short traffic. None, the default, allows any backlog.
 
+    A frame that arrives more than `frame_timeout_s` after it was made counts as lost. None, the default, lets frames
+    arrive until the end of the trial's drain.
+
     `interleaved_with` names an earlier stream of the same source, whose schedule and bursts this one shares. The frames
     of both alternate evenly, in an order that does not depend on pacing. Both streams begin and end together, and the
     ratio of their frames repeats after at most 1000 frames.
@@ -123,6 +126,7 @@ class StreamSpec(Message):
     active_connections: Annotated[int, Field(ge=1, lt=2**48)] | None = None
     max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
+    frame_timeout_s: Annotated[float, Field(ge=1e-6, le=2_592_000)] | None = None
     start_s: Annotated[float, Field(ge=0, le=86400)] = 0.0
     burst: Annotated[int, Field(ge=1, le=65536)] = 1
     tagged: TaggedFrames | None = None

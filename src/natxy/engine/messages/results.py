@@ -104,9 +104,11 @@ class Silence(Message):
 class StreamResult(Message):
     """The counters of one stream.
 
-    `received` counts distinct frames; `lost` is planned − received. `corrupt` frames have the tester's signature and a
-    wrong checksum or length. `misrouted` frames arrived on the wrong port, or with a four-tuple that this stream never
-    sent. Late frames of earlier trials are counted in the trial's `stale`.
+    `received` counts distinct frames; `lost` is planned − received. `timed_out` distinct frames arrived after the
+    stream's `frame_timeout_s`: they count as lost, but their delays are known, and they are neither `first_lost` nor
+    `last_lost`. `corrupt` frames have the tester's signature and a wrong checksum or length. `misrouted` frames arrived
+    on the wrong port, or with a four-tuple that this stream never sent. Late frames of earlier trials are counted in
+    the trial's `stale`.
     """
 
     name: str
@@ -115,6 +117,7 @@ class StreamResult(Message):
     unsent: Whole
     received: Whole
     lost: Whole
+    timed_out: Whole = 0
     duplicate: Whole
     reordered: Whole | None = Field(
         description="null when a port that the stream leaves or reaches has several queues, which keep no common order"

@@ -47,6 +47,10 @@ class SimulatedDelays:
             histogram=tally if histogram else None,
         )
 
+    def longer_than(self, limit_ns: int, frames: int) -> int:
+        """Returns how many of the first `frames` frames have a longer delay."""
+        return sum(occurrences for ns, occurrences in _tally(self.of, 0, frames) if ns > limit_ns)
+
     def variation(self, frames: int) -> DelayVariation | None:
         """Returns the delay variation between successive frames of the first `frames`."""
         if frames < 2:

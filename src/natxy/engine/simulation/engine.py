@@ -36,6 +36,7 @@ from natxy.errors import NatxyError
 from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways.simulated import AfterRestart
 from natxy.plan.model.terms import Selection
+from natxy.plan.model.units import counted
 
 # The real engine reports progress five times per second.
 PROGRESS_S: Final = 0.2
@@ -127,9 +128,9 @@ class SimulatedEngine:
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
             through[start_s] = self._dut.carry([*together], flows)
         losses = [self._lose(stream, through[stream.start_s]) for stream in request.streams]
-        received = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
+        arrived = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
         backlogs_s = [through[stream.start_s].backlog_s for stream in request.streams]
-        result = self._result(received, request, on_progress, backlogs_s)
+        result = self._result(arrived, request, on_progress, backlogs_s)
         measured = zip(request.streams, result.streams, losses, strict=True)
         streams = [
             self._with_losses(stream, self._with_delays(stream, found, histogram=request.delay_histogram), lost)
@@ -184,23 +185,24 @@ class SimulatedEngine:
             "longest_silence": longest_silence(losses.silence, self._dut.stalls),
         }
         if losses.unheard:
-            found["received_per_second"] = received_per_second(stream, losses.received, losses.unheard)
+            found["received_per_second"] = received_per_second(stream, result.received, losses.unheard)
         return result.model_copy(update={"misrouted": misrouted, **found})
 
     def _with_delays(self, stream: StreamSpec, result: StreamResult, *, histogram: bool) -> StreamResult:
-        config = self._dut.config
-        reverse = stream.source == Side.RIGHT
-        delays = SimulatedDelays(
-            config.reverse_delay_ns if reverse else config.forward_delay_ns, config.delay_spread_ns
-        )
-        tagged = stream.tagged
+        delays, tagged = self._delays(stream), stream.tagged
+        arrived = result.received + result.timed_out
         return result.model_copy(
             update={
-                "delay": delays.summary(result.received, histogram=histogram),
-                "ipdv": delays.variation(result.received) if stream.ipdv else None,
-                "tagged_delays_ns": delays.tagged(tagged, stream.frames, result.received) if tagged else None,
+                "delay": delays.summary(arrived, histogram=histogram),
+                "ipdv": delays.variation(arrived) if stream.ipdv else None,
+                "tagged_delays_ns": delays.tagged(tagged, stream.frames, arrived) if tagged else None,
             }
         )
+
+    def _delays(self, stream: StreamSpec) -> SimulatedDelays:
+        config = self._dut.config
+        least_ns = config.reverse_delay_ns if stream.source == Side.RIGHT else config.forward_delay_ns
+        return SimulatedDelays(least_ns, config.delay_spread_ns)
 
     def _flows(self, stream: StreamSpec) -> int:
         """Returns the number of flows that the stream uses."""
@@ -223,16 +225,16 @@ class SimulatedEngine:
     ) -> TrialResult:
         self._run_id += 1
         duration_s = max(end_s(stream) for stream, _ in streams)
-        complete = all(received == stream.frames for stream, received in streams)
+        complete = all(arrived == stream.frames for stream, arrived in streams)
         self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
         results = [
-            self._stream_result(stream, received, backlog_s)
-            for (stream, received), backlog_s in zip(streams, backlogs_s or [0.0] * len(streams), strict=True)
+            self._stream_result(stream, arrived, backlog_s)
+            for (stream, arrived), backlog_s in zip(streams, backlogs_s or [0.0] * len(streams), strict=True)
         ]
         if on_progress:
-            sent, arrived = sum(r.sent for r in results), sum(r.received for r in results)
-            on_progress(Progress(elapsed_s=duration_s, planned=sent, sent=sent, received=arrived))
-        verdict, cause, reason = self._verdict(streams, results)
+            sent, received = sum(r.sent for r in results), sum(r.received for r in results)
+            on_progress(Progress(elapsed_s=duration_s, planned=sent, sent=sent, received=received))
+        verdict, cause, reason = self._verdict([stream for stream, _ in streams], results)
         return TrialResult(
             run_id=self._run_id,
             verdict=verdict,
@@ -244,18 +246,17 @@ class SimulatedEngine:
             stale=0,
         )
 
-    def _verdict(
-        self, streams: Sequence[tuple[StreamSpec, int]], results: Sequence[StreamResult]
-    ) -> tuple[Verdict, Cause, str]:
+    def _verdict(self, streams: Sequence[StreamSpec], results: Sequence[StreamResult]) -> tuple[Verdict, Cause, str]:
         limit_fps = self._tester_limit_fps
-        for stream, _ in streams:
+        for stream in streams:
             if limit_fps is not None and stream.rate_fps > limit_fps:
                 reason = f"{stream.name}: the simulated tester sends at most {limit_fps:g} fps"
                 return Verdict.INVALID, Cause.LATE, reason
-        losses = "; ".join(_loss_text(stream, received) for stream, received in streams if received < stream.frames)
-        if any(not _is_tolerated(stream, received) for stream, received in streams):
+        judged = [*zip(streams, results, strict=True)]
+        losses = "; ".join(_loss_text(stream, result) for stream, result in judged if result.lost)
+        if any(not _is_tolerated(stream, result) for stream, result in judged):
             return Verdict.FAIL, Cause.LOSS, losses
-        for (stream, _), result in zip(streams, results, strict=True):
+        for stream, result in judged:
             if stream.max_backlog_s is not None and result.backlog_ns / 1e9 > stream.max_backlog_s:
                 delay = f"the last frame took {result.backlog_ns / 1e6:.3f} ms longer than the fastest"
                 return Verdict.FAIL, Cause.BACKLOG, f"{stream.name}: {delay}; the simulated queue grows"
@@ -263,7 +264,10 @@ class SimulatedEngine:
             return Verdict.PASS, Cause.LOSS, losses
         return Verdict.PASS, Cause.LOSSLESS, "every frame arrived"
 
-    def _stream_result(self, stream: StreamSpec, received: int, backlog_s: float) -> StreamResult:
+    def _stream_result(self, stream: StreamSpec, arrived: int, backlog_s: float) -> StreamResult:
+        timeout_s = stream.frame_timeout_s
+        timed_out = 0 if timeout_s is None else self._delays(stream).longer_than(round(1e9 * timeout_s), arrived)
+        received = arrived - timed_out
         on_time = self._tester_limit_fps is None or stream.rate_fps <= self._tester_limit_fps
         offered_fps = stream.rate_fps if on_time else float(self._tester_limit_fps or 0)
         overrun_ns = round((stream.frames / offered_fps - stream.frames / stream.rate_fps) * 1e9)
@@ -274,6 +278,7 @@ class SimulatedEngine:
             unsent=0,
             received=received,
             lost=stream.frames - received,
+            timed_out=timed_out,
             duplicate=0,
             reordered=0,
             corrupt=0,
@@ -310,14 +315,16 @@ def _arrived(frames: int, loss_ratio: float) -> int:
     return int(frames * (1 - loss_ratio)) if loss_ratio else frames
 
 
-def _is_tolerated(stream: StreamSpec, received: int) -> bool:
-    return stream.frames - received <= stream.max_loss_ratio * stream.frames
+def _is_tolerated(stream: StreamSpec, result: StreamResult) -> bool:
+    return result.lost <= stream.max_loss_ratio * stream.frames
 
 
-def _loss_text(stream: StreamSpec, received: int) -> str:
-    lost = stream.frames - received
-    text = f"{stream.name}: {lost:,} of {stream.frames:,} frames lost ({100 * lost / stream.frames:.4f} %)"
-    return f"{text}, which is tolerated" if _is_tolerated(stream, received) else text
+def _loss_text(stream: StreamSpec, result: StreamResult) -> str:
+    share = f"{100 * result.lost / stream.frames:.4f} %"
+    text = f"{stream.name}: {result.lost:,} of {stream.frames:,} frames lost ({share})"
+    if stream.frame_timeout_s is not None and result.timed_out:
+        text += f", {counted(result.timed_out, 'frame')} came later than {1000 * stream.frame_timeout_s:g} ms"
+    return f"{text}, which is tolerated" if _is_tolerated(stream, result) else text
 
 
 def _start_s(stream: StreamSpec) -> float:

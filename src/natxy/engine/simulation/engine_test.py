@@ -53,6 +53,22 @@ def test_one_lossy_direction_fails_a_trial() -> None:
     assert [stream.lost for stream in result.streams] == [0, 10]
 
 
+def test_frames_that_come_after_their_timeout_are_lost() -> None:
+    engine = engine_for(
+        forward_delay_ns=1_000_000, reverse_delay_ns=3_000_000, delay_spread_ns=0, reverse_loss_ratio=0.1
+    )
+    request = both(10)
+    timed = [each.model_copy(update={"frame_timeout_s": 0.002}) for each in request.streams]
+    result = engine.run_trial(request.model_copy(update={"streams": timed}))
+    assert (result.verdict, result.cause) == (Verdict.FAIL, Cause.LOSS)
+    assert [(each.received, each.timed_out, each.lost) for each in result.streams] == [(1000, 0, 0), (0, 900, 1000)]
+    assert result.streams[1].delay
+    assert result.streams[1].delay.count == 900
+    assert result.reason == "right: 1,000 of 1,000 frames lost (100.0000 %), 900 frames came later than 2 ms"
+    exact = [each.model_copy(update={"frame_timeout_s": 0.003}) for each in request.streams]
+    assert engine.run_trial(request.model_copy(update={"streams": exact})).streams[1].timed_out == 0
+
+
 def test_a_slow_tester_is_invalid_and_not_the_duts_fault() -> None:
     result = engine_for(tester_limit_fps=300).run_trial(both(400))
     assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LATE)
