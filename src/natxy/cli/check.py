@@ -158,6 +158,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         )
     if experiment.directions:
         frames += f", {experiment.directions}, trials of {format_duration(experiment.deciding_trial_s)}"
+    if experiment.procedure.frame_timeout_s is not None:
+        frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
     yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
     if experiment.connections is not None:

@@ -51,6 +51,7 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
         if goal:
             yield from _goal(goal)
         yield from _tolerated_loss(experiment)
+        yield from _frame_timeout(experiment)
         yield from _ordered_fields(experiment)
         if experiment.phase1_selection == Selection.RANDOM:
             yield (
@@ -128,6 +129,15 @@ def _tolerated_loss(experiment: Experiment) -> Iterator[str]:
         yield (
             f"{experiment.title} is not a {title} as the RFCs define it: trials pass with up to {tolerance.text} of "
             "their frames lost; RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
+        )
+
+
+def _frame_timeout(experiment: Experiment) -> Iterator[str]:
+    timeout_s = experiment.procedure.frame_timeout_s
+    if timeout_s is not None:
+        yield (
+            f"{experiment.title}: a frame that arrives more than {format_duration(timeout_s)} after it was sent counts "
+            f"as lost; RFC 2544 §26 has no such limit."
         )
 
 

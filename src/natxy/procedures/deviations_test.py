@@ -193,6 +193,13 @@ def test_a_tolerated_loss_names_its_experiment() -> None:
     ]
 
 
+def test_a_frame_timeout_names_its_experiment() -> None:
+    own = FORWARDING | {"title": "Mine", "procedure": {"name": "throughput", "frame_timeout": "500us"}}
+    assert simulated(own) == [
+        "Mine: a frame that arrives more than 0.5 ms after it was sent counts as lost; RFC 2544 §26 has no such limit."
+    ]
+
+
 @pytest.mark.parametrize("field", ["source_address", "destination_address", "source_port", "destination_port"])
 def test_only_fields_that_vary_can_count(field: str) -> None:
     many = FORWARDING | {"addresses": "multiple", "orders": {field: "increasing"}}

@@ -141,7 +141,7 @@ class TrialRecorder:
 def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
     """Raises DutError when no frame of `trials` arrived; `which` follows the last trial's title in the error."""
     streams = [stream for trial in trials for stream in trial.result.streams]
-    if any(stream.received + stream.corrupt + stream.misrouted for stream in streams):
+    if any(stream.received + stream.timed_out + stream.corrupt + stream.misrouted for stream in streams):
         return
     raise DutError(
         f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "

@@ -87,6 +87,12 @@ def assert_limit(accepted: Fields, refused: Fields, field: str, message: str, **
             "loss_tolerance",
             "give only the replies a tolerance: {reverse: 0.1%}",
         ),
+        (
+            FORWARDING | {"procedure": {"name": "throughput", "frame_timeout": "61.9s"}},
+            FORWARDING | {"procedure": {"name": "throughput", "frame_timeout": "62s"}},
+            "procedure.frame_timeout",
+            "a trial's traffic and its drain end after 1 min 02 s, so that no frame can come so late; lower it",
+        ),
     ],
 )
 def test_traffic(accepted: Fields, refused: Fields, field: str, message: str) -> None:

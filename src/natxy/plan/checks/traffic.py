@@ -13,7 +13,7 @@ from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Selection
 from natxy.plan.model.traffic import SMALLEST_FRAME, ActiveConnections
-from natxy.plan.model.units import format_share
+from natxy.plan.model.units import format_duration, format_share
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import Plan
 
@@ -34,6 +34,7 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
     yield from _check_directions(experiment, location)
     yield from _check_search(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
+    yield from _check_frame_timeout(experiment, (*location, "procedure", "frame_timeout"))
     if experiment.background:
         yield from _check_background(plan, experiment, experiment.background, (*location, "background"))
 
@@ -137,6 +138,14 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
     if tolerance and tolerance.forward and experiment.alpha is not None:
         text = "all connections are validated, so every frame of phase 1 must arrive; give only the replies a "
         yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
+
+
+def _check_frame_timeout(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    timeout_s = experiment.procedure.frame_timeout_s
+    longest_s = experiment.deciding_trial_s + experiment.timing.drain
+    if timeout_s is not None and timeout_s >= longest_s:
+        ends = f"a trial's traffic and its drain end after {format_duration(longest_s)}"
+        yield Problem(at, f"{ends}, so that no frame can come so late; lower it, or remove it")
 
 
 def _check_background(plan: Plan, experiment: Experiment, background: Background, at: Location) -> Iterator[Problem]:

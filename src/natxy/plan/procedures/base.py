@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
+from pydantic import field_validator
+
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.units import AbsoluteRate, Unit
+from natxy.plan.model.units import AbsoluteRate, Duration, Unit
 from natxy.plan.procedures.figures import Figure
 
 
@@ -98,6 +100,11 @@ class ProcedureDeclaration(PlanModel):
         """The connections that the flow space has to hold if the experiment has no `connections` field."""
         return None
 
+    @property
+    def frame_timeout_s(self) -> float | None:
+        """The time after which a frame counts as lost; None if it may arrive until the end of the drain."""
+        return None
+
     def traffic_s(self, trial_s: float) -> float:
         """Returns how long the traffic of a trial lasts, given the timing's `trial`."""
         return trial_s
@@ -139,6 +146,25 @@ class MaximumRate(ProcedureDeclaration):
         """The rate, in a plan that has passed its checks, for a procedure that needs it."""
         assert self.maximum_rate is not None
         return self.maximum_rate
+
+
+class FrameTimeout(ProcedureDeclaration):
+    """Declares a procedure whose lost frames may include those that arrive late."""
+
+    frame_timeout: Duration | None = None
+    """Time after which a frame that arrives counts as lost; without it, frames may arrive until the end of the
+    drain."""
+
+    @field_validator("frame_timeout")
+    @classmethod
+    def _measurable(cls, given: float | None) -> float | None:
+        if given is not None and given < 1e-6:
+            raise ValueError("expected at least 1us; to let every frame count that arrives, remove it")
+        return given
+
+    @property
+    def frame_timeout_s(self) -> float | None:
+        return self.frame_timeout
 
 
 def _unit_in(annotation: object) -> Unit | None:

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import MaximumRate
+from natxy.plan.procedures.base import FrameTimeout, MaximumRate
 from natxy.plan.procedures.figures import Figure, per_direction
 
 
-class FrameLossRateConfig(MaximumRate):
+class FrameLossRateConfig(FrameTimeout, MaximumRate):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
     step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = 10.0
     """Step from one rate to the next lower one, as a share of the maximum rate."""

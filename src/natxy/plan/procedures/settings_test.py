@@ -149,6 +149,14 @@ def test_a_time_without_which_nothing_is_measured_is_above_0(
         declaration.model_validate({setting: 0})
 
 
+@pytest.mark.parametrize("declaration", [ThroughputConfig, FrameLossRateConfig])
+def test_a_frame_timeout_is_at_least_a_microsecond(declaration: type[ThroughputConfig | FrameLossRateConfig]) -> None:
+    assert declaration().frame_timeout_s is None
+    assert declaration.model_validate({"frame_timeout": "1us"}).frame_timeout_s == 1e-6
+    with pytest.raises(ValidationError, match="expected at least 1us"):
+        declaration.model_validate({"frame_timeout": "0.99us"})
+
+
 def test_a_goodput_is_measured_for_whole_seconds() -> None:
     assert TcpGoodputConfig.model_validate({"duration": 1}).duration == 1
     for duration in (0, 1.5):

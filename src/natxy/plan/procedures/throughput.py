@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.base import FrameTimeout
 from natxy.plan.procedures.figures import Figure
 
 
-class ThroughputConfig(ProcedureDeclaration):
+class ThroughputConfig(FrameTimeout):
     name: Literal["throughput"] = "throughput"
 
     list_position: ClassVar = 100

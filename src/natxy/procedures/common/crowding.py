@@ -35,7 +35,7 @@ def crowding(result: TrialResult, load: DutLoad | None) -> str:
         for each in load.interfaces
     )
     lost = sum(stream.lost for stream in result.streams)
-    failed_otherwise = any(stream.corrupt or stream.misrouted for stream in result.streams)
+    failed_otherwise = any(stream.corrupt or stream.misrouted or stream.timed_out for stream in result.streams)
     if failed_otherwise or dropped < lost or processed <= _MOST_PASSES * own:
         return ""
     return (

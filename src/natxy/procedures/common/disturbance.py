@@ -13,7 +13,8 @@ frames that wait for a core that frames are steered to. The counters of Linux gi
 trial. With one core, none of them was longer than the longest time without any frame, which the tester measured in each
 direction. With several cores only a part of the frames is missing meanwhile, so that this is not known and T takes its
 place. No more than R T - B frames are lost: the queue keeps B of those that arrive, and near its limit the gateway
-cannot empty it before the next absence.
+cannot empty it before the next absence. If frames count as lost after a time-out, B is at most the frames that arrive
+on a core within it: those that wait for longer are late.
 
 An absence at the end of a trial does harm although the queue covers it, if it outlasts the drain: the frames that wait
 are counted as lost. So a trial is also disturbed if
@@ -46,11 +47,12 @@ def disturbance(
     buffer_frames: int,
     drain_s: float,
     tolerated: float = 0.0,
+    frame_timeout_s: float | None = None,
 ) -> str:
     """Returns a text on the absence if it explains why the trial failed, otherwise an empty one.
 
     `drain_s` is how long the tester waited for the last frames. `tolerated` is the loss ratio with which a stream still
-    passes.
+    passes. A frame that comes after `frame_timeout_s` counts as lost.
     """
     if result.verdict != Verdict.FAIL or absence is None:
         return ""
@@ -61,13 +63,16 @@ def disturbance(
     ):
         return f"the gateway's core was taken away for {absence_text(absence)}, and the last frames came too late"
     rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
+    # Of the frames that wait, only so many come in time.
+    in_time = math.inf if frame_timeout_s is None else frame_timeout_s * rate_fps / cores
+    held_frames = min(buffer_frames, in_time)
     silence_s = _longest_silence_s(result) if cores == 1 else None
     longest_s = absence.total_s if silence_s is None else min(absence.most_s, silence_s)
-    if longest_s <= buffer_frames * cores / rate_fps:
+    if longest_s <= held_frames * cores / rate_fps:
         return ""
     # A single absence may be shorter than what Linux counts time in.
     absence_s = max(absence.total_s, longest_s)
-    if not _explains(absence_s, rate_fps, buffer_frames, result, tolerated):
+    if not _explains(absence_s, rate_fps, held_frames, result, tolerated):
         return ""
     away = f"the gateway's core was taken away for {absence_text(absence)}"
     silence = _shared_silence(result)
@@ -93,7 +98,7 @@ def tolerated_loss(experiment: Experiment) -> float:
     return experiment.loss_tolerance.most if experiment.loss_tolerance else 0.0
 
 
-def _explains(absence_s: float, rate_fps: float, buffer_frames: int, result: TrialResult, tolerated: float) -> bool:
+def _explains(absence_s: float, rate_fps: float, held_frames: float, result: TrialResult, tolerated: float) -> bool:
     """Returns true if absences of this length in all explain the result."""
     if result.cause == Cause.BACK_PRESSURE:
         return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
@@ -105,12 +110,12 @@ def _explains(absence_s: float, rate_fps: float, buffer_frames: int, result: Tri
         too_many[stream.name] > max(0, stream.lost - stream.corrupt - stream.misrouted) for stream in result.streams
     ):
         return False
-    return sum(too_many.values()) <= (1 + _EDGES) * (absence_s * rate_fps - buffer_frames) + len(result.streams)
+    return sum(too_many.values()) <= (1 + _EDGES) * (absence_s * rate_fps - held_frames) + len(result.streams)
 
 
 def _lost_its_end(stream: StreamResult) -> bool:
     """Returns true if no frame was lost but the last ones of the stream, and none failed in another way."""
-    if stream.corrupt or stream.misrouted or stream.unsent:
+    if stream.corrupt or stream.misrouted or stream.unsent or stream.timed_out:
         return False
     if not stream.lost:
         return True

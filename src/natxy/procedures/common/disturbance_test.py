@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,17 @@ def test_a_delay_is_explained_by_an_absence_as_long(backlog_s: float) -> None:
     delayed = losing(0, 0.05).model_copy(update={"cause": Cause.BACKLOG, "streams": streams})
     assert judged(delayed, Absence(0.02))
     assert not judged(delayed, Absence(backlog_s - 1e-4))
+
+
+def test_frames_come_too_late_if_an_absence_outlasts_their_timeout() -> None:
+    """The queue would cover an absence of 5 ms."""
+    late = losing(100, 0.004, timed_out=100)
+    timed = partial(disturbance, late, cores=1, buffer_frames=BUFFER, drain_s=DRAIN_S)
+    assert timed(Absence(0.004), frame_timeout_s=0.002)
+    assert not timed(Absence(0.004), frame_timeout_s=0.004)
+    assert not timed(Absence(0.004))
+    many = losing(250, 0.004, timed_out=250)
+    assert not disturbance(many, Absence(0.004), cores=1, buffer_frames=BUFFER, drain_s=DRAIN_S, frame_timeout_s=0.002)
 
 
 # --- whole experiments

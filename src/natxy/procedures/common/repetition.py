@@ -193,6 +193,7 @@ class Repetition:
             buffer_frames=buffer_frames,
             drain_s=self.experiment.timing.drain,
             tolerated=tolerated,
+            frame_timeout_s=self.experiment.procedure.frame_timeout_s,
         )
         return away or crowding(result, load)
 

@@ -175,6 +175,7 @@ def _direction(
         interleaved_with=own.name,
         max_loss_ratio=own.max_loss_ratio,
         max_backlog_s=own.max_backlog_s,
+        frame_timeout_s=own.frame_timeout_s,
     )
     return [own.model_copy(update={"rate_fps": rate_fps * (1 - share), "frames": cycles * (of - few)}), native]
 
@@ -208,6 +209,7 @@ def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | 
         active_connections=active.forward if side == Side.LEFT else active.reverse,
         max_loss_ratio=_tolerated(experiment, side),
         max_backlog_s=_backlog_s(experiment, duration_s),
+        frame_timeout_s=experiment.procedure.frame_timeout_s,
     )
 
 

@@ -49,6 +49,13 @@ def test_each_direction_has_the_loss_that_it_tolerates() -> None:
     assert {stream.max_loss_ratio for stream in traffic_request(experiment(), 1000, seed=7).streams} == {0}
 
 
+@pytest.mark.parametrize("own", [{}, {"gateway": "tayga", "translation": "siit", "background": "10%"}])
+def test_every_stream_has_the_frame_timeout(own: dict[str, Any]) -> None:
+    timed = experiment(procedure={"name": "throughput", "frame_timeout": "5ms"}, **own)
+    assert {stream.frame_timeout_s for stream in traffic_request(timed, 1000, seed=7).streams} == {0.005}
+    assert {stream.frame_timeout_s for stream in traffic_request(experiment(**own), 1000, seed=7).streams} == {None}
+
+
 @pytest.mark.parametrize(("trial_s", "allowed_s"), [(2, 0.1), (0.05, 0.005)])
 def test_the_last_frame_may_be_delayed_by_a_share_of_the_traffic(trial_s: float, allowed_s: float) -> None:
     timing = {"preset": "lab", "trial": trial_s, "max_backlog": "5%"}
