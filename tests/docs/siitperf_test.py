@@ -24,7 +24,7 @@ _PLACES: Final[list[tuple[str | int, ...]]] = [
     (*_EXPERIMENT, "procedure"), (*_EXPERIMENT, "addresses"), (*_EXPERIMENT, "addresses", "left"),
 ]  # fmt: skip
 # What the tables quote besides: commands, a folder, numbers, and siitperf's own words.
-_NO_FIELDS: Final = re.compile(r"natxy .*|siitperf-pdv|runs|\d+|Stateful|to|xpts|delay")
+_NO_FIELDS: Final = re.compile(r"natxy .*|runs|\d+|Stateful|to|xpts|delay")
 _YAML: Final = YAML(typ="safe")
 
 

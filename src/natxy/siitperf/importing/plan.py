@@ -6,6 +6,7 @@ natxy's defaults are left out. What a plan cannot express is an error, or a sent
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from natxy.errors import PlanError
@@ -31,6 +32,11 @@ _GUESSED: Final = {
 
 def import_plan(source: Source) -> str:
     """Returns the plan as YAML. Raises ConfError or PlanError if a plan cannot express the configuration."""
+    if source.procedure == "pdv" and source.arguments and source.arguments.frame_timeout_ms:
+        source = replace(source, procedure="throughput")
+        source.differences.append(
+            "frame_timeout is not 0: siitperf-pdv then counts the frames in time, and measures a throughput."
+        )
     _check(source)
     experiment = [
         Field("name", source.procedure),
@@ -86,6 +92,7 @@ def _opening(source: Source) -> list[str]:
     if keys := unused(source):
         said.append(f"No frame of the plan uses {source.of(*keys)}; it would be the same without.")
     said += [f"Line {remark.line}: {remark.text}." for remark in source.conf.remarks]
-    head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {PROCEDURES[source.procedure]}. Comments name the "
+    program = source.arguments.program if source.arguments else PROCEDURES[source.procedure]
+    head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {program}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"
     return [head, *(f"- {sentence}" for sentence in said)]

@@ -17,6 +17,7 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
+from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.plan.yaml.loading import load_plan
 from natxy.shipped import schema_comment
@@ -417,10 +418,22 @@ def test_a_phase_1_that_draws_four_tuples(folder: Path) -> None:
         text_of("nat64", "table-capacity", Enumerate_ports="0")
 
 
+def test_with_a_frame_timeout_siitperf_pdv_measures_a_throughput(folder: Path) -> None:
+    text = text_of("siit", "pdv", "84 50000 60 2000 2 2 100")
+    experiment = experiment_of(folder, text)
+    assert experiment.procedure == ThroughputConfig(frame_timeout=0.1)
+    assert experiment.search
+    assert experiment.search.max_rate == 50_000
+    assert "procedure: {name: throughput, frame_timeout: 100 ms}  # argument frame_timeout\n" in text
+    head = " ".join(text.split("\n#   "))
+    assert "for siitperf-pdv." in head
+    assert "- frame_timeout is not 0: siitperf-pdv then counts the frames in time, and measures a throughput." in head
+    assert experiment_of(folder, text_of("siit", "pdv", "84 50000 60 2000 2 2 0")).procedure.name == "pdv"
+
+
 @pytest.mark.parametrize(
     ("procedure", "arguments", "error"),
     [
-        ("pdv", "84 50000 60 2000 2 2 100", "frame_timeout is not 0"),
         ("throughput", "84 50000 60 2000 2 0", "m is 0, so that all frames are native IPv6"),
         ("throughput", "84 50000 60 2000 1001 1000", "n is 1001, and a plan's background repeats after at most 1000"),
         ("burst", None, "siitperf has no procedure 'burst'; expected one of throughput, "),

@@ -13,7 +13,7 @@ from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
-from natxy.siitperf.arguments import LARGEST_RATE_FPS, ArgumentError, Arguments, Phase1, flow_space
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
 from natxy.siitperf.importing.addresses import prefix_key
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
@@ -100,7 +100,9 @@ def procedure_field(source: Source) -> Field:
     name, arguments = source.procedure, source.arguments
     settings: dict[str, object] = {}
     names = ""
-    if name == "frame-loss-rate":
+    if name == "throughput" and arguments and arguments.frame_timeout_ms:
+        settings["frame_timeout"], names = f"{arguments.frame_timeout_ms} ms", "argument frame_timeout"
+    elif name == "frame-loss-rate":
         settings["maximum_rate"] = arguments.rate_fps if arguments else LARGEST_RATE_FPS
         names = source.argument("rate")
     elif name == "table-capacity":
@@ -110,9 +112,6 @@ def procedure_field(source: Source) -> Field:
         names = source.argument("N")
     elif name == "latency" and arguments:
         settings, names = _tagging(arguments), "arguments dur, delay, timestamps"
-    elif name == "pdv" and arguments and arguments.frame_timeout_ms:
-        text = "frame_timeout is not 0: siitperf-pdv then measures throughput with a time-out for each frame, which no "
-        raise ArgumentError(text + "procedure of a plan does; give 0, or use the program")
     if not settings:
         return Field("procedure", name)
     return Field("procedure", mapping({"name": name, **settings}), names)

@@ -57,8 +57,7 @@ class Part:
         elif procedure == "connection-rate" and arguments.phase1:
             tried_fps = arguments.phase1.rate_fps
             general = replace(arguments, phase1=replace(arguments.phase1, rate_fps=LARGEST_RATE_FPS))
-        # A time-out for each frame decides only what the program prints.
-        source = Source(replace(conf, remarks=()), procedure, replace(general, frame_timeout_ms=0))
+        source = Source(replace(conf, remarks=()), procedure, general)
         (planned,) = plan_of(import_plan(source), Path(conf.path)).experiments
         title = f"{arguments.program} {_shown(arguments, procedure)}"
         # However many repetitions the script begins, they are all that were asked for, and it chooses the rates.

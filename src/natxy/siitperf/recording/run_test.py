@@ -123,6 +123,7 @@ def test_a_search_in_time_and_one_over_connections(simulated: Callable[..., Simu
     in_time, stateful = RunReader(call.folder).run.experiments
     assert (in_time.name, stateful.name) == ("throughput", "throughput-2")
     assert in_time.title == "siitperf-pdv 84 r 1 500 2 2 100"
+    assert in_time.planned.procedure.frame_timeout_s == 0.1
     assert stateful.title == "siitperf-tp 84 r 1 500 2 2 100 100 1000 500 1100"
     assert stateful.planned.connections == 100
     assert {len(step.trials) for each in stateful.repetitions for step in each.steps} == {2}

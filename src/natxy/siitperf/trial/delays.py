@@ -59,18 +59,3 @@ def variation(streams: Iterable[StreamResult], lost_ms: float) -> Variation:
             high = max(least, min(bound / _NS, largest))
             break
     return Variation(high, least, lost_ms if lost else largest)
-
-
-def in_time(streams: Iterable[StreamResult], timeout_ms: int) -> int:
-    """Returns how many frames had a delay of at most `timeout_ms`, and never more than these.
-
-    A class of the histogram counts if all of it is within the time-out: frames whose delay is less than 0.1 % below it
-    may count as late.
-    """
-    limit = timeout_ms * _NS
-    return sum(
-        frames
-        for stream in streams
-        for bound, frames in (stream.delay.histogram if stream.delay else None) or []
-        if bound <= limit
-    )

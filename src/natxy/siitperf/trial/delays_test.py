@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from natxy.engine.messages.results import DelaySummary, Pacing, StreamResult
-from natxy.siitperf.trial.delays import in_time, latency, variation
+from natxy.siitperf.trial.delays import latency, variation
 
 MS = 1_000_000
 
@@ -49,15 +49,3 @@ def test_a_lost_frame_counts_as_the_longest_delay(lost: int, d999: float) -> Non
 
 def test_the_variation_of_lost_frames_alone_is_not_0() -> None:
     assert variation([stream(1000, [])], 9000.0).pdv_ms == 9000.0
-
-
-def test_frames_in_time() -> None:
-    streams = [stream(10, [(MS, 3), (100 * MS, 4), (101 * MS, 1)])]
-    assert [in_time(streams, timeout_ms) for timeout_ms in (1, 100, 101)] == [3, 7, 8]
-
-
-def test_a_class_that_the_timeout_divides_is_late() -> None:
-    """Its frames have delays from 99.95 to 100.04 ms: some of them may be late, and none counts."""
-    divided = int(100.04 * MS)
-    assert in_time([stream(10, [(99 * MS, 3), (divided, 4), (200 * MS, 3)])], 100) == 3
-    assert in_time([stream(10, [(99 * MS, 3), (divided, 4), (200 * MS, 3)])], 101) == 7

@@ -137,6 +137,24 @@ def simulated(program: Program, monkeypatch: pytest.MonkeyPatch, phase1_s: float
     return clock, engine.phase2_began_s
 
 
+def test_frames_that_come_late_are_neither_received_nor_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    conf = parse_conf(conf_text("siit"))
+    arguments = parse_arguments(Program.PDV, ["84", "1000", "1", "500", "2", "2", "2"], conf)
+    slow = SimulatedConfig(driver="simulated", reverse_delay_ns=3_000_000, reverse_loss_ratio=0.1)
+    run_all = [*run(Test.of(conf, arguments, {}), SimulatedEngine(SimulatedDut(slow)))]  # type: ignore[arg-type]
+    assert len(run_all) == 1
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert printed.out.splitlines()[-6:] == [
+        "Info: Test finished.",
+        "Forward frames received: 1000",
+        "Info: Forward frames completely missing: 0",
+        "Reverse frames received: 0",
+        "Info: Reverse frames completely missing: 100",
+        "Info: Test finished.",
+    ]
+
+
 @pytest.mark.parametrize("said_invalid", [False, True])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_trial_that_the_tester_spoiled(

@@ -85,7 +85,7 @@ def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -
         drain_ends_early=True,
         # Each stream is judged by the whole duration, also one of the last frames alone.
         limits=TrialLimits(max_overrun_ratio=MOST_OVERRUN, overrun_floor_s=limits.overrun_s(arguments.duration_s)),
-        delay_histogram=arguments.program is Program.PDV,
+        delay_histogram=arguments.program is Program.PDV and not arguments.frame_timeout_ms,
     )
 
 
@@ -170,6 +170,7 @@ def _foreground(conf: Conf, arguments: Arguments, direction: Direction, frames: 
         order=_order_of_replies(conf) if replies else Order.PSEUDORANDOM,
         active_connections=_active(conf, arguments) if replies else None,
         tagged=_tagged(arguments, begin=0, frames=frames),
+        frame_timeout_s=_frame_timeout_s(arguments),
     )
 
 
@@ -181,7 +182,12 @@ def _native(conf: Conf, arguments: Arguments, direction: Direction, frames: int,
         rate_fps=rate_fps,
         frames=frames,
         flows=_flows_of_traffic(conf, direction, Family.IPV6, native=True),
+        frame_timeout_s=_frame_timeout_s(arguments),
     )
+
+
+def _frame_timeout_s(arguments: Arguments) -> float | None:
+    return arguments.frame_timeout_ms / 1000 or None
 
 
 def _order_of_replies(conf: Conf) -> Order:

@@ -100,6 +100,14 @@ def test_reverse_frames_of_every_program_have_the_ports_of_their_direction(progr
     )
 
 
+@pytest.mark.parametrize(("timeout_ms", "timeout_s"), [(0, None), (100, 0.1)])
+def test_the_frames_of_both_kinds_have_the_frame_timeout(timeout_ms: int, timeout_s: float | None) -> None:
+    found = request("siit", f"84 1000 1 500 10 7 {timeout_ms}", Program.PDV)
+    assert len(found.streams) == 4
+    assert {stream.frame_timeout_s for stream in found.streams} == {timeout_s}
+    assert found.delay_histogram is (timeout_s is None)
+
+
 @pytest.mark.parametrize(("n", "m", "frames"), [(10, 7, 1000), (10, 7, 1003), (10, 7, 1009), (2, 1, 3), (1000, 1, 999)])
 def test_foreground_and_background_have_their_exact_numbers(n: int, m: int, frames: int) -> None:
     found = request("siit", f"84 {frames} 1 0 {n} {m}")

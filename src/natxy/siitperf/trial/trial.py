@@ -19,7 +19,7 @@ from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1, Program
 from natxy.siitperf.conf import FILE, Conf
 from natxy.siitperf.sides import Direction, active, initiator
-from natxy.siitperf.trial.delays import in_time, latency, variation
+from natxy.siitperf.trial.delays import latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
 from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.phases import Phase
@@ -157,8 +157,8 @@ def _say_total_loss(test: Test, result: TrialResult, directions: Iterable[Direct
     """Says where the frames of a direction went if none arrived: siitperf's users know a MAC address by its key."""
     for direction in directions:
         streams = streams_of(result, of or direction.key)
-        sent, received = (sum(getattr(each, count) for each in streams) for count in ("sent", "received"))
-        if sent and not received:
+        sent = sum(stream.sent for stream in streams)
+        if sent and not any(stream.received + stream.timed_out for stream in streams):
             key = f"MAC-{direction.sender}-DUT"
             remark(
                 f"none of the {sent} frames of {of or direction.key} arrived; they were sent to {test.conf.mac(key)} "
@@ -181,9 +181,9 @@ def _say_delays(test: Test, result: TrialResult) -> None:
             say(f"{name} TL: {typical:.6f}")
             say(f"{name} WCL: {worst:.6f}")
         elif arguments.program is Program.PDV and arguments.frame_timeout_ms:
-            received = sum(stream.received for stream in streams)
-            say(f"{name} frames received: {in_time(streams, arguments.frame_timeout_ms)}")
-            say(f"Info: {name} frames completely missing: {sum(stream.planned for stream in streams) - received}")
+            say_received(streams, name)
+            missing = sum(stream.lost - stream.timed_out for stream in streams)
+            say(f"Info: {name} frames completely missing: {missing}")
         elif arguments.program is Program.PDV:
             found = variation(streams, lost_ms)
             say(f"Info: {name} D99_9th_perc: {found.d999_ms:.6f}")
