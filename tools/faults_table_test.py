@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from tools import faults_table
-from tools.faults_table import rows
+from tools.faults_table import TESTS, rows
 
 CASE = (
-    '<testcase name="test_disk_full[jool]"><properties><property name="exit code" value="4"/>'
+    f'<testcase classname="{TESTS}" name="test_disk_full[jool]"><properties><property name="exit code" value="4"/>'
     '<property name="seconds" value="9"/><property name="left" value="nothing"/></properties>{}</testcase>'
 )
+OTHER = '<testcase classname="tests.testbeds.other_test" name="test_other"/>'
 
 
 def test_a_line_names_the_fault_and_its_end(tmp_path: Path) -> None:
-    (tmp_path / "faults.xml").write_text(f"<testsuite>{CASE.format('')}</testsuite>")
+    (tmp_path / "faults.xml").write_text(f"<testsuite>{OTHER}{CASE.format('')}</testsuite>")
     assert [*rows(tmp_path / "faults.xml")][2:] == ["| disk full, jool | 4 | 9 |  | nothing |"]
 
 
@@ -27,7 +28,8 @@ def test_a_test_that_did_not_pass_is_no_result(tmp_path: Path, outcome: str) -> 
 
 
 def test_a_test_that_noted_no_exit_code_is_no_result(tmp_path: Path) -> None:
-    (tmp_path / "faults.xml").write_text('<testsuite><testcase name="test_no_fault"/></testsuite>')
+    case = f'<testcase classname="{TESTS}" name="test_no_fault"/>'
+    (tmp_path / "faults.xml").write_text(f"<testsuite>{case}</testsuite>")
     with pytest.raises(ValueError, match="test_no_fault noted no exit code, left, seconds: run `make faults` again"):
         list(rows(tmp_path / "faults.xml"))
 
