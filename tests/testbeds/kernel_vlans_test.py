@@ -28,7 +28,7 @@ testbed:
   left: {{interface: left, vlan: 10}}
   right: {{interface: {right}, vlan: 4094}}
   io: af_packet
-  dut: {{ssh: {{host: gateway, config: {config}}}, left: left.10, right: {right}.4094}}
+  dut: {{ssh: {{host: gateway, config: {config}, connect_timeout: 30s}}, left: left.10, right: {right}.4094}}
 defaults: {{procedure: throughput, search: {{min_rate: 200, max_rate: 400, error: 200}}, max_invalid: 20}}
 experiments:
   - {{name: nat, gateway: nftables, connections: 100, phase1_rate: 400}}
