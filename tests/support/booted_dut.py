@@ -46,6 +46,10 @@ _STATE: Final = {
     "sysctls": "sysctl -a -r '^net[.](netfilter|ipv[46][.](conf|ip_forward))' | grep -v conntrack_count",
     "cores": "cat /sys/devices/system/cpu/online",
     "steering": "grep . /sys/class/net/*/queues/rx-*/rps_cpus",
+    "cards": (
+        "for card in left right; do { ethtool -k $card; ethtool -n $card rx-flow-hash udp4; "
+        "ethtool -n $card rx-flow-hash udp6; } | sed s/^/$card:/; done"
+    ),
     "Jool": "[ ! -e /sys/module/jool ] || jool instance display --csv --no-headers",
     "files": "ls -d /run/natxy* /tmp/natxy*",
     "programs": "pgrep -l 'tayga|conntrack'",
@@ -282,7 +286,7 @@ def _qemu_argv(disk: Path, console: Path) -> list[str]:
     nics = [("management", f"user,id=management,net={network},dhcpstart={guest},restrict=on,{forward}")]
     nics += [(side, f"tap,id={side},ifname={side},script=no,downscript=no") for side in _SIDES]
     macs = {"management": "02:00:00:00:02:00"} | _SIDES
-    offloads = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off"
+    features = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,rss=on"
     return [
         *[*ENDS_WITH_NATXY, "taskset", "-c", ",".join(map(str, others or [first])), QEMU],
         *["-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-monitor", "stdio"],
@@ -294,6 +298,6 @@ def _qemu_argv(disk: Path, console: Path) -> list[str]:
         *[
             word
             for name, _ in nics
-            for word in ("-device", f"virtio-net-pci,netdev={name},mac={macs[name]},romfile=,{offloads}")
+            for word in ("-device", f"virtio-net-pci,netdev={name},mac={macs[name]},romfile=,{features}")
         ],
     ]
