@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -41,10 +41,12 @@ _INTERFACES: Final = Path("/sys/class/net")
 
 @dataclass(frozen=True)
 class Tester:
-    """Holds the ports of a trial, and the command that starts the engine for them."""
+    """Holds the ports of a trial, the command that starts the engine for them, and the names of what it measures with,
+    as in the claims of a plan."""
 
     ports: list[PortSpec]
     argv: list[str]
+    claims: Set[str]
     remarks: Sequence[str] = ()
 
 
@@ -71,7 +73,9 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     if cards := [port.device for port in ports if PCI.fullmatch(port.device)]:
         argv += [word for address in cards for word in ("--pci", address)]
         argv += ["--eal", f"-n{conf.number('MEM-Channels')}"]
-    return Tester(ports, _kept_open(ports, argv, environment), remarks)
+    claims = {f"core {core}" for core in cores.tester}
+    claims |= {f"port {device}" for device in devices if not _VDEV.fullmatch(device)}
+    return Tester(ports, _kept_open(ports, argv, environment), claims, remarks)
 
 
 def _kept_open(ports: Sequence[PortSpec], argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:

@@ -38,6 +38,7 @@ def test_ports_are_on_siitperfs_cores_if_the_machine_has_them(
     assert "--eal" not in tester.argv
     assert tester.argv[:3] == ["natxy-engine", "--worker-cores", workers]
     assert [(port.send_cores, port.receive_cores) for port in tester.ports] == tasks
+    assert tester.claims == {f"core {core}" for core in workers.split(",")}
 
 
 @pytest.mark.parametrize("cores", ["1,x", "1,2-3", "1,", ",", "1 2", "4", "-1", "²", "9" * 5000])
@@ -63,4 +64,8 @@ def test_cards_have_siitperfs_memory_channels(
     monkeypatch.setattr("natxy.siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     conf = parse_conf(conf_text("nat44", MEM_Channels=channels))
     tester = find_tester(conf, 64, {LEFT: "0000:41:00.0", RIGHT: "0000:41:00.1"})
+    assert {each for each in tester.claims if not each.startswith("core ")} == {
+        "port 0000:41:00.0",
+        "port 0000:41:00.1",
+    }
     assert tester.argv[-6:] == ["--pci", "0000:41:00.0", "--pci", "0000:41:00.1", "--eal", argument]

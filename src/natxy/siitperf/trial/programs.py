@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from natxy.engine.client import EngineClient
 from natxy.errors import NatxyError
+from natxy.locks.files import Holder, exclusive
 from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import ArgumentError, Program, ignored, parse_arguments
 from natxy.siitperf.conf import FILE, Conf, ConfError, read_conf
@@ -55,32 +57,38 @@ def main(program: Program, given: Sequence[str]) -> int:
 def _main(program: Program, given: Sequence[str]) -> int:
     engine: EngineClient | None = None
     prepared = False
-    try:
-        conf = read_conf(Path(FILE))
-        for each in conf.remarks:
-            remark(f"{FILE}, line {each.line}: {each.text}")
-        test = _test(program, given, conf)
-        for text in ignored(program, given, conf):
-            remark(text)
-        tester = find_tester(conf, test.arguments.sent_size(Family.IPV6), os.environ)
-        for text in tester.remarks:
-            remark(text)
-        engine = EngineClient(tester.argv)
-        # It imports while the engine starts.
-        record = _recorder(test, tester)
-        prepare(test, engine, tester)
-        prepared = True
-        _measure(test, engine, record)
-    except ArgumentError as error:
-        fail(f"Input Error: {error}")
-        return UNUSABLE
-    except NatxyError as error:
-        fail(f"Error: {error}")
-        return BROKEN if prepared else UNUSABLE
-    finally:
-        if engine is not None:
-            engine.close()
+    with ExitStack() as held:
+        try:
+            conf = read_conf(Path(FILE))
+            for each in conf.remarks:
+                remark(f"{FILE}, line {each.line}: {each.text}")
+            test = _test(program, given, conf)
+            for text in ignored(program, given, conf):
+                remark(text)
+            tester = find_tester(conf, test.arguments.sent_size(Family.IPV6), os.environ)
+            for text in tester.remarks:
+                remark(text)
+            held.enter_context(exclusive(tester.claims, _say_waiting))
+            engine = EngineClient(tester.argv)
+            # It imports while the engine starts.
+            record = _recorder(test, tester)
+            prepare(test, engine, tester)
+            prepared = True
+            _measure(test, engine, record)
+        except ArgumentError as error:
+            fail(f"Input Error: {error}")
+            return UNUSABLE
+        except NatxyError as error:
+            fail(f"Error: {error}")
+            return BROKEN if prepared else UNUSABLE
+        finally:
+            if engine is not None:
+                engine.close()
     return 0
+
+
+def _say_waiting(holder: Holder) -> None:
+    remark(f"waiting for {holder.what}, which process {holder.pid} ({holder.command}) holds")
 
 
 def _test(program: Program, given: Sequence[str], conf: Conf) -> Test:

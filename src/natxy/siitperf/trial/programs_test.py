@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -14,12 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from natxy.errors import EngineDiedError, PlanError
+from natxy.locks.files import exclusive, holders
 from natxy.siitperf.arguments import Program
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.trial.phases import RUN
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
+from tests.support.command import HANG_S
 from tests.support.siitperf_confs import CONFS, conf_text
 
 STATELESS = "84 1000 1 200 2 2"
@@ -30,6 +33,7 @@ Call = Callable[..., tuple[int, str, str]]
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
     for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS, STRICT):
         monkeypatch.delenv(name, raising=False)
 
@@ -141,6 +145,42 @@ def test_other_cores_than_those_of_the_configuration_are_remarked_upon() -> None
     assert not find_tester(lacking, 84, {**ports, CORES: here}).remarks
     of_one = conf_text("siit", **dict.fromkeys(("CPU_L_Send", "CPU_R_Recv", "CPU_R_Send", "CPU_L_Recv"), here))
     assert not find_tester(parse_conf(of_one), 84, ports).remarks
+
+
+def test_a_call_waits_for_who_holds_its_cores_and_then_holds_them(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = str(min(os.sched_getaffinity(0)))
+    held, free = threading.Event(), threading.Event()
+    remarks: list[str] = []
+    holding: list[list[str]] = []
+
+    def hold() -> None:
+        with exclusive([f"core {here}"], lambda _: None):
+            held.set()
+            free.wait(HANG_S)
+
+    def told(text: str) -> None:
+        remarks.append(text)
+        free.set()
+
+    def measured(*_: object) -> Iterator[str]:
+        holding.append([each.what for each in holders()])
+        yield "traffic"
+
+    for name, value in {LEFT: "net_null0", RIGHT: "net_null1", CORES: here}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("natxy.siitperf.trial.programs.EngineClient", MagicMock())
+    monkeypatch.setattr("natxy.siitperf.trial.programs.run", measured)
+    monkeypatch.setattr("natxy.siitperf.trial.programs.remark", told)
+    other = threading.Thread(target=hold)
+    other.start()
+    assert held.wait(HANG_S)
+    code, _, _ = call(STATELESS, conf_text("siit"))
+    other.join(HANG_S)
+    (remark,) = remarks
+    assert code == 0
+    assert remark.startswith(f"waiting for core {here}, which process {os.getpid()} (")
+    assert holding == [[f"core {here}"]]
+    assert holders() == []
 
 
 @pytest.mark.parametrize(
