@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from natxy.plan.gateways.linux import LinuxForwardConfig
 from natxy.plan.model.terms import Family
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
+from tests.replay.limits import shaped_delay_s, shaper
 from tests.support import needs
 from tests.support.captured_frames import judge, tuple_of
 from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
 from tests.support.siitperf_confs import conf_text
+from tests.support.undisturbed import undisturbed
 
 pytestmark = needs.LAB
 
@@ -29,6 +32,8 @@ FRAMES = 400
 STATELESS = "400 1 2000 2 2"
 # The delay of a lost frame in siitperf's figures: the duration and that time.
 LOST_MS = 3000
+# How late the last frame may be where delays are known.
+LATE_MS = 20
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +186,36 @@ def test_variation_and_frames_in_time(router: SiitperfBed) -> None:
     nowhere = conf_text("router-many", MAC_L_DUT="02:00:00:00:00:99", Reverse="0")
     lost, _, _ = router.send("pdv", f"84 {STATELESS} 0", nowhere)
     assert (lost.code, lost.number("Forward frames received"), lost.number("Forward PDV")) == (0, 0, LOST_MS)
+
+
+@needs.programs("tc")
+def test_of_frames_that_all_arrive_those_within_the_time_out_are_counted(router: SiitperfBed) -> None:
+    """500 frames a second leave at 400, so that each is held back for longer than the one before."""
+    frames, timeout_ms = 1000, 250
+    conf = conf_text("router-many", IP_L_var="0", IP_R_var="0", Reverse="0")
+    with held_back(router, 400):
+        ended = undisturbed(
+            lambda: router.run(
+                "pdv", f"84 500 2 2000 2 2 {timeout_ms}", conf, NATXY_SIITPERF_OVERRUN_FLOOR_MS=str(LATE_MS)
+            ),
+            lambda ended: ended.blame,
+        )
+    in_time = sum(shaped_delay_s(400, 500, each / 500) <= timeout_ms / 1000 for each in range(frames))
+    assert ended.number("Info: Forward frames completely missing") == 0
+    # A sender that is late shifts the delays that follow, by half a millisecond for each frame more or less.
+    assert ended.number("Forward frames received") == pytest.approx(in_time, abs=2 * LATE_MS / 0.5)
+
+
+@contextmanager
+def held_back(bed: SiitperfBed, rate_fps: int) -> Iterator[None]:
+    """Lets frames leave the gateway to the right at a rate."""
+    side = bed.lab.interfaces.right
+    ((command, _),) = shaper(rate_fps, {side: 64}).put_up
+    bed.lab.transport.run(command)
+    try:
+        yield
+    finally:
+        bed.lab.transport.run(["tc", "qdisc", "del", "dev", side, "root"])
 
 
 def test_the_lateness_of_a_sender_is_said_in_siitperfs_way(router: SiitperfBed) -> None:
