@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the start of the programs that stand in for siitperf's, in a lab: `make bench`.
 
-siitperf_start.json has a row for each way of calling them, with the seconds from the start of siitperf-tp to its first
+siitperf_start.json has a row for each way of calling them, with the seconds from the start of a program to its first
 frame at the gateway, and the load of the last minute: other programs delay a start.
 """
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import track
 
 from natxy.system.temporary_folder import temporary_folder
-from tests.support.siitperf_start import MOST_S, WAYS, bed_to_start_in, to_first_frame_s
+from tests.support.siitperf_start import MOST_S, WAYS, Way, bed_to_start_in, to_first_frame_s
 from tools.bench.peer_benchmark import save, show
 from tools.bench.session import machine_given_back
 from tools.bench.speed_tables import MEASURED
@@ -27,15 +27,15 @@ _ROUNDS: Final = 9
 def main() -> None:
     rows = []
     with machine_given_back():
-        for way in track(WAYS, "siitperf-tp's start", console=Console(stderr=True)):
+        for name, way in track(WAYS.items(), "the programs' start", console=Console(stderr=True)):
             with temporary_folder("natxy-bench-") as folder:
-                rows.append(row(way, measure(way, folder)))
+                rows.append(row(name, measure(way, folder)))
     MEASURED.mkdir(parents=True, exist_ok=True)
     save("siitperf_start", rows)
-    show("start of siitperf-tp, seconds", rows)
+    show("start of siitperf's programs, seconds", rows)
 
 
-def measure(way: str, folder: Path) -> list[float]:
+def measure(way: Way, folder: Path) -> list[float]:
     """Returns the seconds of each call, in a lab of its own: an engine that is kept open keeps its ports to itself."""
     with bed_to_start_in(folder) as bed:
         # It makes what later calls find: the run, or the engine.
@@ -43,9 +43,9 @@ def measure(way: str, folder: Path) -> list[float]:
         return [to_first_frame_s(bed, way) for _ in range(_ROUNDS)]
 
 
-def row(way: str, took_s: list[float]) -> dict[str, Any]:
+def row(name: str, took_s: list[float]) -> dict[str, Any]:
     return {
-        "name": way,
+        "name": name,
         "median_s": round(statistics.median(took_s), 3),
         "least_s": round(min(took_s), 3),
         "most_s": round(max(took_s), 3),
