@@ -53,7 +53,9 @@ def parse_document(path: Path, text: str, expected: str) -> CommentedMap:
     except YAMLError as error:
         raise PlanFileError(why_no_yaml(path, text, error)) from error
     if not isinstance(document, CommentedMap):
-        raise PlanFileError(f"{path}: expected a mapping with {expected}")
+        empty = "" if text.strip() else "the file is empty; "
+        remedy = f"; `natxy import {path}` makes a plan of siitperf.conf" if path.suffix == ".conf" else ""
+        raise PlanFileError(f"{path}: {empty}expected a mapping with {expected}{remedy}")
     return document
 
 

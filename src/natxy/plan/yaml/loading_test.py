@@ -228,7 +228,7 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("name: [", "plan.yaml:1:"),
-        ("", "expected a mapping"),
+        ("", "the file is empty; expected a mapping with `name`"),
         ("- 1", "expected a mapping"),
         ("name: x\nname: y", "plan.yaml:2:1: not valid YAML: 'name' is here twice; remove one"),
         ("name: x\nexperiments: []", "plan.yaml:2:1: experiments: "),
@@ -253,6 +253,13 @@ def test_a_sufficient_table_is_accepted(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_no_plan(tmp_path: Path, text: str, message: str) -> None:
     assert message in errors_of(tmp_path, text)
+
+
+def test_siitperfs_configuration_is_no_plan(tmp_path: Path) -> None:
+    conf = tmp_path / "siitperf.conf"
+    conf.write_text("IP-L-Vers 4\n")
+    with pytest.raises(PlanError, match=f"`natxy import {conf}` makes a plan"):
+        load_plan(conf)
 
 
 @pytest.mark.parametrize(
