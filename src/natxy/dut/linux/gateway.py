@@ -74,12 +74,13 @@ class LinuxGateway(Gateway[ConfigT]):
 
     def apply(self) -> None:
         with self.removed_on_error():
-            for name, value in self._sysctls.items():
-                self.transport.network.hold(name, value)
             self._neighbors.apply()
             if self.table:
                 self.table.apply()
             self.install()
+            # At last: a frame that is forwarded before the rules are there opens a connection that no rule translates.
+            for name, value in self._sysctls.items():
+                self.transport.network.hold(name, value)
 
     def remove(self) -> None:
         # Each step is taken whatever another one raises.

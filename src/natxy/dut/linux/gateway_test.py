@@ -57,8 +57,16 @@ def applied(dut: MadeUpDut) -> NftablesGateway:
     config = NftablesConfig(conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8)
     gateway = NftablesGateway(config, dut, DutInterfaces("a", "b"), ADDRESSES)
     gateway.apply()
-    assert [*dut.sysctls.values()] == ["1", "1", "6", "5", "7", "8"]
+    assert [*dut.sysctls.values()] == ["6", "5", "7", "8", "1", "1"]
     return gateway
+
+
+def test_nothing_is_forwarded_before_the_rules_are_there() -> None:
+    dut = MadeUpDut()
+    dut.refused = {"nft"}
+    with pytest.raises(DutError, match="nft is refused"):
+        NftablesGateway(NftablesConfig(), dut, DutInterfaces("a", "b"), ADDRESSES).apply()
+    assert "net.ipv4.ip_forward" not in dut.sysctls
 
 
 def test_sysctls_are_restored_although_the_rules_cannot_be_removed() -> None:
