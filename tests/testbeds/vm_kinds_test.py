@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the testbed `vm` with each kind of NIC, with several queues, and with a disk as a user would have one."""
+"""Tests the testbed `vm` with each kind of NIC, with several queues, with a disk as a user would have one, and its
+reset."""
 
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +13,10 @@ import pytest
 
 from natxy.api import RunListener, load_plan, run_plan
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.transport.boot import boot_id
 from natxy.results.reader import RunReader
-from natxy.results.records import DutRecord, ExperimentRecord
+from natxy.results.records import DutRecord, ExperimentRecord, State
+from natxy.testbeds.vm.machine import VirtualMachine
 from tests.support import needs
 from tests.support.own_disk import NAMES, PORT, PROGRAMS, own_disk
 
@@ -30,6 +34,14 @@ defaults:
 experiments:
 """
 FORWARDING: Final = "{name: forwarding, gateway: linux-forward, procedure: throughput}"
+NAT44: Final = "{name: nat44, gateway: nftables, procedure: throughput, connections: 200, phase1_rate: 400}"
+# Without KVM, a boot may take minutes on a busy machine. The connections have to live as long.
+LIFETIME_S: Final = 300
+RESET: Final = (
+    f"{{name: reset, gateway: {{driver: nftables, udp_timeout_s: {LIFETIME_S}, udp_stream_timeout_s: {LIFETIME_S}}}, "
+    "procedure: {name: reset, steady: 1s, recovery: 3 min}, rate: 100, cores: 1, directions: forward, "
+    "connections: 200, phase1_rate: 400, max_invalid: 2}"
+)
 
 
 @pytest.mark.parametrize(("nic", "driver"), [("virtio", "virtio_net"), ("e1000e", "e1000e"), ("vmxnet3", "vmxnet3")])
@@ -69,6 +81,34 @@ def test_a_disk_of_the_users_own_boots_and_is_left_as_it_was(tmp_path: Path) -> 
     assert dut.settings["image"] == str(own.disk)
     assert "root=/dev/vda2" in dut.hardware["kernel command line"]
     assert own.disk.stat().st_mtime_ns == before
+
+
+def test_a_reset_boots_the_system_and_sets_its_gateway_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took_s: list[float] = []
+    restart = LinuxGateway.restart
+
+    def watched_restart(gateway: LinuxGateway[Any]) -> None:
+        machine = gateway.transport
+        assert isinstance(machine, VirtualMachine)
+        before, begun = boot_id(machine), time.monotonic()
+        restart(gateway)
+        took_s.append(time.monotonic() - begun)
+        assert boot_id(machine) != before
+        # All of this the system had lost.
+        assert machine.hot_plug.cores() == (0,)
+        assert gateway.read_sysctl("net.netfilter.nf_conntrack_udp_timeout") == str(LIFETIME_S)
+        assert "masquerade" in gateway.configuration()
+
+    monkeypatch.setattr(LinuxGateway, "restart", watched_restart)
+    reset, nat44 = measured(tmp_path, "cpus: 2", RESET, NAT44)
+    # It has figures only if frames came back with the addresses that the gateway gives them.
+    [figures] = [each.figures for each in reset.repetitions]
+    assert figures["timestamps"] is not None
+    # The gateway forwards before it has its cores.
+    assert figures["timestamps"] > took_s[-1] / 2
+    assert nat44.state == State.DONE
 
 
 def forwarding(folder: Path, testbed: str) -> DutRecord:
