@@ -21,8 +21,8 @@ from tests.support.siitperf_scripts import Bed, binary_rate_in_time
 
 pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("tc")]
 
-# Four steps, none at the rate that is known.
-SHAPED, MAXIMUM, ERROR, TIMEOUT_MS = 400, 600, 50, 250
+# Three steps, none near the rate that is known.
+SHAPED, MAXIMUM, ERROR, TIMEOUT_MS = 400, 600, 80, 250
 # After a trial of a second, this is longer than the shaper holds the last frame of the fastest one back.
 DRAIN_MS: Final = 2000
 # A sender that is late shifts the delays that follow, by twice as much at most.
