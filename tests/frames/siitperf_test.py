@@ -231,15 +231,18 @@ def test_each_trial_is_appended_to_a_run(router: SiitperfBed, tmp_path: Path) ->
     """Two programs append one after the other; a script that was killed in between loses nothing."""
     run = tmp_path / "made" / "run"
     conf = conf_text("router-many")
-    for rate in (200, 400):
-        assert router.run("tp", f"84 {rate} 1 500 2 2", conf, NATXY_SIITPERF_RUN=str(run)).code == 0
-    assert router.run("pdv", "84 400 1 500 2 2 0", conf, NATXY_SIITPERF_RUN=str(run)).code == 0
+    calls = (("tp", "200 1 500 2 2"), ("tp", "400 1 500 2 2"), ("pdv", "400 1 500 2 2 0"))
+    ended = [router.run(program, f"84 {words}", conf, NATXY_SIITPERF_RUN=str(run)) for program, words in calls]
+    assert [each.code for each in ended] == [0, 0, 0]
     read = RunReader(run).run
     throughput, pdv = read.experiments
     assert (read.name, read.state) == ("siitperf", RunState.DONE)
     assert [step.rate for step in throughput.repetitions[0].steps] == [200, 400]
     trials = [placed.trial for placed in read.all_trials]
-    assert [trial.received for trial in trials] == [400, 800, 800]
+    # A busy machine may lose a frame.
+    printed = [each.number("Forward frames received") + each.number("Reverse frames received") for each in ended]
+    assert [trial.received for trial in trials] == printed
+    assert [trial.planned for trial in trials] == [400, 800, 800]
     assert {stream.name for trial in trials for stream in trial.result.streams} == {"forward", "reverse"}
     assert (pdv.repetitions[0].figures["pdv_forward"] or 0) > 0
     taken = router.run("tp", f"84 {STATELESS}", conf, NATXY_SIITPERF_RUN="/proc/run")
