@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from tests.replay.limits import bucket_fps, budget, shaped_delay_s
+from tests.replay.limits import bucket_fps, budget, shaped_delay_s, shaped_fps
 from tests.replay.replays import Compared, Verdict
 
 KNOWN = {"frames/s": (3957.0, 3977.0)}
@@ -91,6 +91,9 @@ def test_what_a_limit_does_is_computed_frame_by_frame() -> None:
     assert not _passes(frames, highest_fps + 2, rate_fps, burst)
     # 500 frames a second for a second and a half leave at 400, after the two that the shaper sends at once.
     assert shaped_delay_s(400, 500, 1.5) == pytest.approx((750 - 2) / 400 - 1.5)
+    assert shaped_delay_s(400, 602, 1) == pytest.approx(0.5)
+    assert shaped_fps(400, 0.5, 1) == pytest.approx(602)
+    assert shaped_fps(400, shaped_delay_s(400, 500, 1.5), 1.5) == pytest.approx(500)
     ((_, rules),) = budget(100, {"dut-left": 84}).put_up
     assert "quota over 8000 bytes" in rules
 

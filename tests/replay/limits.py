@@ -83,6 +83,11 @@ def shaped_delay_s(rate_fps: int, offered_fps: int, after_s: float) -> float:
     return ((offered_fps - rate_fps) * after_s - _SHAPER_FRAMES) / rate_fps
 
 
+def shaped_fps(rate_fps: int, delay_s: float, after_s: float) -> float:
+    """Returns the rate at which the shaper holds a frame back for `delay_s` that comes so long after the first."""
+    return rate_fps * (1 + delay_s / after_s) + _SHAPER_FRAMES / after_s
+
+
 def _losing(rules: Mapping[str, str], connections: int = 1) -> Limit:
     hook = "type filter hook egress device {} priority 0"
     chains = "\n".join(f"chain {each} {{ {hook.format(each)}; {rule}; }}" for each, rule in rules.items())

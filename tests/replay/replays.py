@@ -26,6 +26,7 @@ from tests.replay.limits import (
     bucket_fps,
     budget,
     shaped_delay_s,
+    shaped_fps,
     shaper,
     table,
 )
@@ -41,6 +42,8 @@ SIIT: Final = partial(conf_text, "siit", IPv6_R_Virt="2001:2:0:1000::198.19.0.2"
 _PORTS: Final = {"Fwd_sport_min": "10000", "Fwd_sport_max": "10199", "Fwd_dport_min": "80", "Fwd_dport_max": "179"}
 # siitperf's initiator draws four-tuples also in phase 2: only if phase 1 had all, 400, are there no others.
 _EVERY_TUPLE: Final = {"Fwd_sport_max": "10019", "Fwd_dport_max": "99"}
+# The requests by which a router finds each of many hosts would be held back too, and the frames behind them.
+_ONE_HOST: Final = {"IP_L_var": "0", "IP_R_var": "0"}
 NAT44: Final = partial(conf_text, "nat44", **_PORTS)
 NAT64: Final = partial(conf_text, "nat64", **_PORTS)
 # Tayga 0.9.2 refuses the well-known prefix with addresses of the benchmark block.
@@ -60,6 +63,9 @@ SCANNED: Final = (6000, 5400, 4800, 4200, 3600, 3000)
 _STRAY: Final = 0.05
 
 RATE, SHAPED = 500, 400
+FRAME_TIMEOUT_MS, GTO_MS = 500, 2000
+# The 600 frames that a second at this rate leaves behind are gone before the next trial.
+MAXIMUM_IN_TIME: Final = 1000
 # A sender that pauses shifts all delays that follow.
 _DELAY_SLACK_MS: Final = 2 * PATIENCE_MS
 
@@ -212,9 +218,27 @@ def of_router(gateway: GatewayUnderTest) -> Iterator[Replay]:
         "bed": {"directions": gateway.directions},
     } | _RATE  # fmt: skip
     yield Replay("binary-rate-alg.sh", by_script=partial(_rate, scripts.binary_rate), **searched)
-    in_time = partial(scripts.binary_rate_in_time, frame_timeout_ms=TIMEOUT_MS)
-    yield Replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, in_time), **searched)
+    if gateway.shaped:
+        yield _of_frames_in_time(gateway)
+    else:
+        # Nothing holds a guest's frames back, so that none of them is late.
+        yield Replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, _IN_TIME), **searched)
     yield from of_traffic(gateway)
+
+
+def _of_frames_in_time(gateway: GatewayUnderTest) -> Replay:
+    """Returns the search for the rate at which the last frame, a second after the first, is held back for fto."""
+    known_fps = shaped_fps(SHAPED, FRAME_TIMEOUT_MS / 1000, 1)
+    slack_fps = SHAPED * _DELAY_SLACK_MS / 1000
+    # Late frames arrive within gto all the same.
+    arguments = f"84 {MAXIMUM_IN_TIME} 1 {GTO_MS} 2 2 {FRAME_TIMEOUT_MS}"
+    return Replay(
+        "binary-rate-alg.sh-pdv", gateway.driver, limit=shaper(SHAPED, gateway.sizes),
+        asked=Import(gateway.conf_of_traffic(**_ONE_HOST), "pdv", arguments, _search(ERROR)),
+        by_script=partial(_rate, _IN_TIME, maximum=MAXIMUM_IN_TIME), by_plan=_headline("frames/s"),
+        bed={"directions": gateway.directions, "timeout_ms": GTO_MS},
+        known={"frames/s": (known_fps - slack_fps - ERROR, known_fps + slack_fps)}, tolerance=ERROR,
+    )  # fmt: skip
 
 
 def of_replies(gateway: GatewayUnderTest) -> Iterator[Replay]:
@@ -242,8 +266,7 @@ def of_traffic(
         limit=cleared(budget(FRAMES, gateway.sizes, gateway.lose)), bed=bed,
         by_script=_loss_of_script, by_plan=_loss_of_plan, known=_loss_bounds(), tolerance=_STRAY,
     )  # fmt: skip
-    # The requests by which a router finds each of many hosts would be held back too, and the frames behind them.
-    conf = gateway.conf_of_traffic(IP_L_var="0", IP_R_var="0", **changed)
+    conf = gateway.conf_of_traffic(**_ONE_HOST, **changed)
     delayed: dict[str, Any] = {
         "limit": cleared(shaper(SHAPED, gateway.sizes)), "bed": bed | {"timeout_ms": 2000},
         "tolerance": PATIENCE_MS if gateway.shaped else 0,
@@ -306,8 +329,8 @@ def _words(phase1: Phase1) -> str:
     return " ".join(map(str, phase1.words()))
 
 
-def _rate(search: Callable[..., scripts.Search], bed: Bed) -> Figures:
-    return {"frames/s": search(bed, MAXIMUM, ERROR).best}
+def _rate(search: Callable[..., scripts.Search], bed: Bed, maximum: int = MAXIMUM) -> Figures:
+    return {"frames/s": search(bed, maximum, ERROR).best}
 
 
 def _headline(name: str) -> Callable[[RepetitionRecord], Figures]:
@@ -384,6 +407,7 @@ def _capacity_of_script(bed: Bed) -> Figures:
     return {"connections": found.capacity}
 
 
+_IN_TIME: Final = partial(scripts.binary_rate_in_time, frame_timeout_ms=FRAME_TIMEOUT_MS)
 _RATE: Final[dict[str, Any]] = {
     "by_plan": _headline("frames/s"), "known": {"frames/s": (FRAMES - ERROR, FRAMES)}, "tolerance": ERROR,
 }  # fmt: skip
