@@ -18,7 +18,8 @@ from tests.support.processes import is_engine, runs
 from tests.support.siitperf_confs import conf_text
 from tests.support.timing import wait_until
 
-pytestmark = needs.ENGINE
+# Each call holds a core, for which tests with a lab would wait.
+pytestmark = [needs.ENGINE, pytest.mark.serial]
 
 # Ports that take every frame and never receive one.
 _PORTS: Final = {"NATXY_SIITPERF_LEFT": "net_null0,no-rx=1", "NATXY_SIITPERF_RIGHT": "net_null1,no-rx=1"}

@@ -173,8 +173,9 @@ def test_the_reference_gateway_has_the_addresses_that_are_stated_and_its_kernel_
             ended.blame or ("" if all(received == 400 for received in received_both_ways(ended)) else "a loss")
         ),
     )
-    # Standard error would tell of duplicates and of frames that nobody sent. A busy machine sends some frames late.
-    assert [line for line in ended.errors if LEFT_LATE not in line] == []
+    # Standard error would tell of duplicates and of frames that nobody sent. A busy machine sends some frames late, and
+    # its cores may be another test's for a while.
+    assert [line for line in ended.errors if LEFT_LATE not in line and "waiting for core" not in line] == []
     counted = counted_by_kernel(exports["NATXY_LAB_DUT"])
     assert [counted[f"Ip {name}"] for name in ("ForwDatagrams", "OutRequests")] == [0, 0]
     assert counted["Icmp OutMsgs"] == 0
