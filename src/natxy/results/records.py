@@ -304,6 +304,11 @@ class RunRecord:
         repetitions = (repetition for experiment in self.experiments for repetition in experiment.repetitions)
         return sum(len({transfer.number for transfer in repetition.transfers}) for repetition in repetitions)
 
+    @property
+    def is_of_scripts(self) -> bool:
+        """True for trials that scripts of siitperf asked for, one by one: there is no plan, and natxy repeats none."""
+        return self.plan_yaml == f"name: {self.name}\n"
+
     @cached_property
     def plan(self) -> Mapping[str, Any]:
         """The resolved plan; a run of another version of natxy may lack fields.

@@ -84,6 +84,9 @@ def _row(entry: Entry, number: int, unit: Unit) -> Row:
     if summary is None:
         words = states.STATE_WORDS[experiment.state]
         is_bad = experiment.state not in (State.PENDING, State.RUNNING)
+        if experiment.state is State.DONE:
+            # Scripts of siitperf go on although a step decided nothing.
+            words = "no trial decided anything"
         why = f"no result: {words}" if is_bad and experiment.state is not State.NO_RESULT else words
         return row | {"short": why, "whole": why, "is_bad": is_bad}
     short = headlines.with_interval(experiment)

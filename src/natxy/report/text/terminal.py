@@ -103,7 +103,9 @@ def count(run: RunRecord) -> str:
     tests = run.host_test_count
     made = [f"{found.trials:,} trials{repeated}"] if found.trials or not tests else []
     made += [f"{tests} tests between hosts"] if tests else []
-    return f"{'; '.join(made)}. Seed {run.seed}."
+    # Scripts chose the rates, and natxy drew nothing.
+    seed = "" if run.is_of_scripts else f" Seed {run.seed}."
+    return f"{'; '.join(made)}.{seed}"
 
 
 def _deviation_count(run: RunRecord) -> str:

@@ -37,7 +37,8 @@ def validity(run: RunRecord) -> str:
     if not undecided:
         text = f"All {found.trials:,} trials were valid: the tester kept its schedule and lost no frame itself."
     else:
-        text = f"Of {found.trials:,} trials {'; '.join(undecided)}. They decided nothing and were repeated."
+        repeated = "" if run.is_of_scripts else " and were repeated"
+        text = f"Of {found.trials:,} trials {'; '.join(undecided)}. They decided nothing{repeated}."
     return f"{text} {_marked(found)}".rstrip()
 
 

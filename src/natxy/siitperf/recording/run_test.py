@@ -339,8 +339,23 @@ def test_the_run_has_a_report(simulated: Callable[..., Simulated]) -> None:
     assert "stand in for siitperf" in page
     assert "Frame loss, forward" in page
     # Plans have these, and the scripts chose the rates.
-    for name in ("Rates searched", "Error of the search", "Maximum rate", "Step percent"):
+    for name in ("Rates searched", "Error of the search", "Maximum rate", "Step percent", "plan.yaml", "seed 0"):
         assert name not in page
+
+
+def test_the_report_does_not_say_that_natxy_repeated_what_scripts_asked_for(
+    simulated: Callable[..., Simulated],
+) -> None:
+    call = simulated(conf_text("siit"))
+    for frame_size, verdict in ((84, Verdict.INVALID), (128, Verdict.PASS)):
+        part, (phase,) = call.measured("tp", f"{frame_size} 1000 1 500 2 2")
+        result = phase.result.model_copy(update={"verdict": verdict})
+        append(call.folder, part, [replace(phase, result=result)], TESTER)
+    show(call.folder, LastingConsole())
+    page = (call.folder / "report.html").read_text()
+    assert "They decided nothing." in page
+    assert "no result: no trial decided anything" in page
+    assert "are repeated" not in page
 
 
 def test_programs_that_end_at_the_same_time_lose_no_trial(simulated: Callable[..., Simulated]) -> None:
