@@ -33,8 +33,12 @@ def holding(hold_s: float) -> type[LinuxForwardGateway]:
     class HoldGateway(LinuxForwardGateway):
         _program: subprocess.Popen[str] | None = None
 
-        def install(self) -> None:
+        def apply(self) -> None:
+            super().apply()
+            # The kernel forwards no frame beside the program.
             self._write_sysctl("net.ipv4.ip_forward", "0")
+
+        def install(self) -> None:
             argv = [sys.executable, str(Path(hold.__file__)), "dut-left", "dut-right", str(hold_s)]
             namespace = LabNamespaces(Owner.current()).dut
             within = ["ip", "netns", "exec", namespace, *argv]
