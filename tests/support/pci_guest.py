@@ -29,6 +29,7 @@ from natxy.testbeds.vm.image import VmImage, find_image
 from natxy.testbeds.vm.qemu import GUEST_ADDRESS, MANAGEMENT_MAC, MANAGEMENT_NETWORK
 from natxy.testbeds.vm.qmp import QemuMonitor
 from natxy.testbeds.vm.taps import tap
+from tests.support.sshd import running_sshd
 
 SOURCES: Final = Path(__file__).resolve().parents[2]
 ENGINE: Final = SOURCES / "build" / "engine-x86-64-v3" / "natxy-engine"
@@ -37,6 +38,7 @@ CORES: Final = 3
 _HUGEPAGES: Final = 384
 _BOOT_S: Final = 400
 _COMMAND_S: Final = 400
+_DUT_FOLDER: Final = "/run/dut"
 # A port of the namespace, in which nothing else listens.
 _SSH_PORT: Final = 2222
 # The longest frame that natxy sends, less its Ethernet header and FCS.
@@ -163,6 +165,30 @@ class PciGuest:
     def set_link(self, pair: Pair, side: Side, *, up: bool) -> None:
         """Pulls the cable of a card, or plugs it in."""
         self._monitor.execute("set_link", name=pair.interface(side), up=up)
+
+    @contextmanager
+    def gateway_behind(self, pair: Pair, folder: Path) -> Iterator[str]:
+        """Leads the cables of two cards to this machine instead, whose namespace is a gateway, and runs its ssh server.
+
+        Yields the ssh configuration in the virtual machine, in which the gateway's name is `gateway`.
+        """
+        for side in Side:
+            self.namespace.run(["ip", "link", "set", pair.interface(side), "nomaster"])
+        answers = "net.ipv4.conf.all.arp_ignore"
+        self.namespace.run(["sysctl", "-qw", f"{answers}=0"])
+        try:
+            with running_sshd(folder, inside=self.namespace.inside([])) as sshd:
+                assert sshd.target.config
+                # There, QEMU's network has this address for the loopback of the namespace.
+                for file in ("ssh_config", "known_hosts", "user_key"):
+                    text = (folder / file).read_text().replace("127.0.0.1", str(MANAGEMENT_NETWORK[2]))
+                    text = text.replace(str(folder), _DUT_FOLDER)
+                    self.run(f"mkdir -p {_DUT_FOLDER}; umask 077; cat > {_DUT_FOLDER}/{file} << 'END'\n{text}\nEND\n")
+                yield f"{_DUT_FOLDER}/ssh_config"
+        finally:
+            self.namespace.run(["sysctl", "-qw", f"{answers}={SILENT_SYSCTLS[answers]}"])
+            for side in Side:
+                self.namespace.run(["ip", "link", "set", pair.interface(side), "master", pair.name])
 
     def _here(self, *argv: str) -> list[str]:
         """Returns the command that runs a program of this machine's files in the virtual machine."""

@@ -36,6 +36,7 @@ pytestmark = [
 
 # QEMU shares the machine with the other tests.
 RATE_FPS: Final = 500
+LEAST_FPS: Final = 200
 PLUGGED_AFTER_S: Final = 1.5
 ETHERNET_BYTES: Final = 18
 LONGEST_FRAME: Final = 9216
@@ -59,6 +60,24 @@ testbed:
 experiments:
   - {name: rate, gateway: wire, procedure: throughput, max_invalid: 20,
      search: {min_rate: 200, max_rate: 400, error: 200}}
+"""
+
+
+GATEWAYS: Final = """
+name: behind-cards
+timing: {preset: lab, trial: 500ms, max_pause: 100ms, overrun_floor: 100ms, max_backlog: 99%}
+repeat: 1
+testbed:
+  kind: hardware
+  left: {pci: "LEFT"}
+  right: {pci: "RIGHT"}
+  queues: 2
+  tester_cores: {left: {send: 1, receive: [1, 2]}, right: {send: 2, receive: [1, 2]}}
+  dut: {ssh: {host: gateway, config: CONFIG}, left: virtio-left, right: virtio-right}
+defaults: {max_invalid: 20, procedure: throughput, search: {min_rate: LEAST, max_rate: 400, error: 200}}
+experiments:
+  - {name: forwarding, gateway: linux-forward}
+  - {name: nat, gateway: nftables, connections: 200, phase1_rate: 200}
 """
 
 
@@ -195,3 +214,20 @@ def test_a_plan_is_measured_there(guest: PciGuest) -> None:
     assert "every frame arrived" in done.stdout
     exported = json.loads(guest.natxy("export", "/run/out", "--format", "json").stdout)
     assert VIRTIO.address(Side.LEFT) in json.dumps(exported)
+
+
+def test_a_gateway_behind_the_cards_is_measured(guest: PciGuest, tmp_path: Path) -> None:
+    guest.bind(VIRTIO, "vfio-pci")
+    with guest.gateway_behind(VIRTIO, tmp_path / "sshd") as config:
+        plan = GATEWAYS.replace("LEFT", VIRTIO.address(Side.LEFT)).replace("RIGHT", VIRTIO.address(Side.RIGHT))
+        plan = plan.replace("LEAST", str(LEAST_FPS)).replace("CONFIG", config)
+        guest.run(f"cat > /run/gateways.yaml << 'END'{plan}END\n")
+        done = guest.natxy("run", "/run/gateways.yaml", "--output", "/run/behind")
+        assert done.returncode == 0, done.stdout + done.stderr
+        exported = json.loads(guest.natxy("export", "/run/behind", "--format", "json").stdout)
+    for experiment in exported["experiments"]:
+        (repetition,) = experiment["repetitions"]
+        assert repetition["value"] >= LEAST_FPS
+        passed = [each["result"] for each in repetition["trials"] if each["verdict"] == Verdict.PASS]
+        # The card spreads what the gateway sends, translated or not.
+        assert all(min(port["received_by_queue"]) > 0 for port in passed[-1]["ports"])
