@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from tools.bench.speed_tables import put
+from tools.bench.speed_tables import put_if_complete
 
 PAGE: Final = Path("docs/explanation/faults.md")
 MEASURED: Final = Path("build/tests/faults.xml")
@@ -37,14 +36,8 @@ def rows(junit: Path) -> Iterator[str]:
 
 def main() -> None:
     """Writes the table; leaves the page as it is, and says why, where a test has no result."""
-    if not MEASURED.exists():
-        return
-    try:
-        page = put(PAGE.read_text(encoding="utf-8"), "faults", rows(MEASURED))
-    except ValueError as error:
-        print(f"{PAGE} stays as it is: {error}", file=sys.stderr)
-        return
-    PAGE.write_text(page, encoding="utf-8")
+    if MEASURED.exists():
+        put_if_complete(PAGE, "faults", rows(MEASURED))
 
 
 if __name__ == "__main__":

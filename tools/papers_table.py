@@ -7,13 +7,12 @@ It is what the last `make test` and `make test-long` noted in tests/runs/papers_
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from tools.bench.speed_tables import put
+from tools.bench.speed_tables import put_if_complete
 
 PAGE: Final = Path("docs/explanation/papers.md")
 PLANS: Final = Path("plans/paper")
@@ -53,14 +52,8 @@ def _difference(published: Sequence[float], found: Sequence[float]) -> float:
 
 def main() -> None:
     """Writes the table; leaves the page as it is, and says why, where a plan has no result."""
-    if not all(file.exists() for file in MEASURED):
-        return
-    try:
-        page = put(PAGE.read_text(encoding="utf-8"), "papers", rows(PLANS, MEASURED))
-    except ValueError as error:
-        print(f"{PAGE} stays as it is: {error}", file=sys.stderr)
-        return
-    PAGE.write_text(page, encoding="utf-8")
+    if all(file.exists() for file in MEASURED):
+        put_if_complete(PAGE, "papers", rows(PLANS, MEASURED))
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ namespace natxy {
 /// Receives on queues of a port: classifies every frame, keeps the statistics of the streams that end at this port, and
 /// answers ARP and neighbour solicitations.
 ///
-/// Whether a frame is distinct or lost belongs to its stream, on whichever queue it comes. So does whether it was
-/// overtaken, which one queue alone can tell: the order in which queues are polled is no order of arrival.
+/// A stream has distinct, lost and overtaken frames, on whichever queue they come. With several queues nobody can tell
+/// which were overtaken: the order in which queues are polled is no order of arrival.
 class Receiver final : public Task {
  public:
   /// The longest stream whose every frame several receivers of a port can remember, in 1 GiB each.

@@ -13,17 +13,32 @@ from typing import Final
 import pytest
 
 from tests.replay.lab import TwoWays
-from tests.replay.replays import NFTABLES, RATE, REPLAYS, ROUNDS, Compared, Replay, of_new_connections
+from tests.replay.replays import (
+    LINUX,
+    NFTABLES,
+    RATE,
+    REPLAYS,
+    ROUNDS,
+    Compared,
+    Replay,
+    of_frames_in_time,
+    of_new_connections,
+)
 from tests.support import needs
 
 pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
 
+
+def _name(replay: Replay) -> str:
+    return f"{replay.driver}, {replay.script}"
+
+
 LATENCY: Final = next(each for each in REPLAYS if (each.script, each.driver) == ("latency.sh", "linux-forward"))
 
 
-def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path) -> None:
-    # Four steps.
-    replay = of_new_connections(NFTABLES, 250)
+# Four steps and three.
+@pytest.mark.parametrize("replay", [of_new_connections(NFTABLES, 250), of_frames_in_time(LINUX, 125)], ids=_name)
+def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path, replay: Replay) -> None:
     with replay.standing(tmp_path, tmp_path / "ledger") as ways:
         assert not _alternating(replay, ways).differences()
 

@@ -219,25 +219,26 @@ def of_router(gateway: GatewayUnderTest) -> Iterator[Replay]:
     } | _RATE  # fmt: skip
     yield Replay("binary-rate-alg.sh", by_script=partial(_rate, scripts.binary_rate), **searched)
     if gateway.shaped:
-        yield _of_frames_in_time(gateway)
+        yield of_frames_in_time(gateway, ERROR)
     else:
         # Nothing holds a guest's frames back, so that none of them is late.
         yield Replay("binary-rate-alg.sh-pdv", by_script=partial(_rate, _IN_TIME), **searched)
     yield from of_traffic(gateway)
 
 
-def _of_frames_in_time(gateway: GatewayUnderTest) -> Replay:
-    """Returns the search for the rate at which the last frame, a second after the first, is held back for fto."""
+def of_frames_in_time(gateway: GatewayUnderTest, error: int) -> Replay:
+    """Returns the script that searches, down to an error, for the rate at which the last frame, a second after the
+    first, is held back for fto."""
     known_fps = shaped_fps(SHAPED, FRAME_TIMEOUT_MS / 1000, 1)
     slack_fps = SHAPED * _DELAY_SLACK_MS / 1000
     # Late frames arrive within gto all the same.
     arguments = f"84 {MAXIMUM_IN_TIME} 1 {GTO_MS} 2 2 {FRAME_TIMEOUT_MS}"
     return Replay(
         "binary-rate-alg.sh-pdv", gateway.driver, limit=shaper(SHAPED, gateway.sizes),
-        asked=Import(gateway.conf_of_traffic(**_ONE_HOST), "pdv", arguments, _search(ERROR)),
-        by_script=partial(_rate, _IN_TIME, maximum=MAXIMUM_IN_TIME), by_plan=_headline("frames/s"),
+        asked=Import(gateway.conf_of_traffic(**_ONE_HOST), "pdv", arguments, _search(error)),
+        by_script=partial(_rate, _IN_TIME, maximum=MAXIMUM_IN_TIME, error=error), by_plan=_headline("frames/s"),
         bed={"directions": gateway.directions, "timeout_ms": GTO_MS},
-        known={"frames/s": (known_fps - slack_fps - ERROR, known_fps + slack_fps)}, tolerance=ERROR,
+        known={"frames/s": (known_fps - slack_fps - error, known_fps + slack_fps)}, tolerance=error,
     )  # fmt: skip
 
 
@@ -329,8 +330,8 @@ def _words(phase1: Phase1) -> str:
     return " ".join(map(str, phase1.words()))
 
 
-def _rate(search: Callable[..., scripts.Search], bed: Bed, maximum: int = MAXIMUM) -> Figures:
-    return {"frames/s": search(bed, maximum, ERROR).best}
+def _rate(search: Callable[..., scripts.Search], bed: Bed, maximum: int = MAXIMUM, error: int = ERROR) -> Figures:
+    return {"frames/s": search(bed, maximum, error).best}
 
 
 def _headline(name: str) -> Callable[[RepetitionRecord], Figures]:
@@ -421,6 +422,7 @@ _FORWARD: Final = ("Forward",)
 # ones against the limits.
 _IN_GUEST: Final[dict[str, Any]] = {"lose": SPOIL, "shaped": False, "directions": _FORWARD, "clear": ("true",)}
 
+LINUX: Final = GatewayUnderTest("linux-forward", ROUTER, _IPV4)
 NFTABLES: Final = GatewayUnderTest("nftables", NAT44, _IPV4, clear=("conntrack", "-F"), masquerades=True)
 _TAYGA: Final = GatewayUnderTest("tayga", SIIT, _IPV6_ON_THE_LEFT, directions=_FORWARD)
 _TAYGA_NETFILTER: Final = GatewayUnderTest(
@@ -429,7 +431,7 @@ _TAYGA_NETFILTER: Final = GatewayUnderTest(
 _JOOL_SIIT: Final = GatewayUnderTest("jool-siit", SIIT, _IPV6_ON_THE_LEFT, **_IN_GUEST)
 
 REPLAYS: Final = [
-    *of_router(GatewayUnderTest("linux-forward", ROUTER, _IPV4)),
+    *of_router(LINUX),
     *of_nat(NFTABLES),
     *of_router(_TAYGA),
     *of_replies(_TAYGA),

@@ -177,8 +177,7 @@ class PciGuest:
         answers = "net.ipv4.conf.all.arp_ignore"
         self.namespace.run(["sysctl", "-qw", f"{answers}=0"])
         try:
-            with running_sshd(folder, inside=self.namespace.inside([])) as sshd:
-                assert sshd.target.config
+            with running_sshd(folder, inside=self.namespace.inside([])):
                 # There, QEMU's network has this address for the loopback of the namespace.
                 for file in ("ssh_config", "known_hosts", "user_key"):
                     text = (folder / file).read_text().replace("127.0.0.1", str(MANAGEMENT_NETWORK[2]))

@@ -225,6 +225,7 @@ def test_a_gateway_behind_the_cards_is_measured(guest: PciGuest, tmp_path: Path)
         done = guest.natxy("run", "/run/gateways.yaml", "--output", "/run/behind")
         assert done.returncode == 0, done.stdout + done.stderr
         exported = json.loads(guest.natxy("export", "/run/behind", "--format", "json").stdout)
+    assert [each["name"] for each in exported["experiments"]] == ["forwarding", "nat"]
     for experiment in exported["experiments"]:
         (repetition,) = experiment["repetitions"]
         assert repetition["value"] >= LEAST_FPS

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -166,6 +167,16 @@ def put(page: str, name: str, rows: Iterable[str]) -> str:
             f"below it, and found {number}; write them where the table belongs"
         )
     return changed
+
+
+def put_if_complete(page: Path, name: str, rows: Iterable[str]) -> None:
+    """Writes a table into a page; leaves the page as it is, and says why, where `rows` raise ValueError."""
+    try:
+        changed = put(page.read_text(encoding="utf-8"), name, rows)
+    except ValueError as error:
+        print(f"{page} stays as it is: {error}", file=sys.stderr)
+        return
+    page.write_text(changed, encoding="utf-8")
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ class LinuxGateway(Gateway[ConfigT]):
             if self.table:
                 self.table.apply()
             self.install()
-            # At last: a frame that is forwarded before the rules are there opens a connection that no rule translates.
+            # Last: a frame that is forwarded before the rules are there opens a connection that no rule translates.
             for name, value in self._sysctls.items():
                 self.transport.network.hold(name, value)
 

@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Self, get_args
 
 from pydantic import field_validator
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import AbsoluteRate, Duration, Unit
 from natxy.plan.procedures.figures import Figure
+
+OF_NETWORK_FLOWS: Final = frozenset({
+    "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background",
+})  # fmt: skip
+"""Names the fields of traffic that may be of several network flows (RFC 8219 §10)."""
 
 
 class ProcedureDeclaration(PlanModel):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.base import OF_NETWORK_FLOWS, ProcedureDeclaration
 from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, per_direction
 
 
@@ -22,9 +22,7 @@ class PdvConfig(ProcedureDeclaration):
         *per_direction("min_delay", "Least delay", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
-    takes: ClassVar = frozenset(
-        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
-    )
+    takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}
 
 
 class IpdvConfig(ProcedureDeclaration):
@@ -41,6 +39,4 @@ class IpdvConfig(ProcedureDeclaration):
         *per_direction("max", "Largest IPDV", Unit.NS),
         *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
     )
-    takes: ClassVar = frozenset(
-        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
-    )
+    takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import FrameTimeout, MaximumRate
+from natxy.plan.procedures.base import OF_NETWORK_FLOWS, FrameTimeout, MaximumRate
 from natxy.plan.procedures.figures import Figure, per_direction
 
 
@@ -24,9 +24,7 @@ class FrameLossRateConfig(FrameTimeout, MaximumRate):
         Figure("lossless_rate", "Highest rate without loss", Unit.FPS),
         *per_direction("loss_at_maximum", "Frame loss at the maximum rate", Unit.PERCENT),
     )
-    takes: ClassVar = frozenset(
-        {"directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
-    )
+    takes: ClassVar = OF_NETWORK_FLOWS
 
     def offered_percents(self) -> list[float]:
         """Returns all rates that may be tried, as shares of the maximum rate, from 100 % down."""

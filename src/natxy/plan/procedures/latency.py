@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from natxy.plan.model.units import Duration, Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.base import OF_NETWORK_FLOWS, ProcedureDeclaration
 from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, per_direction
 
 # RFC 8219 §7.2.
@@ -23,9 +23,7 @@ class LatencyStream(ProcedureDeclaration):
     tagging: Annotated[Duration, Field(gt=0)] | None = None
     """Time from the first tagged frame to the stream's end; default: the timing's `trial`."""
 
-    takes: ClassVar = frozenset(
-        {"rate", "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background"}
-    )
+    takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}
 
     def warm_up_s(self, trial_s: float) -> float:
         return trial_s if self.warm_up is None else self.warm_up

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.base import FrameTimeout
+from natxy.plan.procedures.base import OF_NETWORK_FLOWS, FrameTimeout
 from natxy.plan.procedures.figures import Figure
 
 
@@ -17,9 +17,6 @@ class ThroughputConfig(FrameTimeout):
     summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
     supplies: ClassVar = "rate"
-    takes: ClassVar = frozenset({
-        "search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance", "baseline",
-        "pairs", "start_interval",
-    })  # fmt: skip
+    takes: ClassVar = OF_NETWORK_FLOWS | {"search", "loss_tolerance", "baseline"}
     takes_mlrsearch: ClassVar = True
     sustained: ClassVar = True

@@ -20,7 +20,7 @@ TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about th
 """How the remark on an invalid trial begins."""
 
 LEFT_LATE: Final = "frames left late"
-"""What the remark on a sender is about that was late at some time."""
+"""Says in the remark on a direction that its sender was late at some time."""
 
 # From here on the engine counts a sender's pause as one.
 _LATE_MS: Final = 1.0
