@@ -18,7 +18,7 @@ from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import ignored, parse_arguments
 from natxy.siitperf.cards import bound_cards
 from natxy.siitperf.conf import read_conf
-from natxy.siitperf.importing.plan import import_plan
+from natxy.siitperf.importing.plan import check_plan, import_plan
 from natxy.siitperf.importing.source import PROCEDURES, Source
 from natxy.untrusted.texts import plain
 from natxy.untrusted.validation import guess
@@ -53,7 +53,7 @@ def import_conf(
     """Write the plan that measures what siitperf measures, to standard output.
 
     Comments say which key each line is from, and what differs. A line of siitperf.conf that siitperf reads in another
-    way than it is written, and what a plan cannot express, are errors.
+    way than it is written, what a plan cannot express, and a gateway that does not fit, are errors.
     """
     with reported_errors():
         if gateway is not None and gateway not in GATEWAYS:
@@ -68,5 +68,7 @@ def import_conf(
         source = Source(conf, procedure, given, gateway, hardware, usable, cards)
         if given and program:
             source.differences.extend(f"{text}." for text in ignored(program, words, conf))
+        plan = import_plan(source)
+        check_plan(source, plan)
         # Standard output mostly goes to a file of the current folder.
-        echo(f"{schema_comment(Path())}\n{import_plan(source)}")
+        echo(f"{schema_comment(Path())}\n{plan}")

@@ -56,6 +56,15 @@ def plan_of(
         raise document_error(path, "plan", document, found, inherited={"experiments": "defaults"}) from found
 
 
+def problems_of(text: str) -> Sequence[Problem]:
+    """Returns the errors of a plan that is in no file, such as one that is about to be written."""
+    try:
+        _checked(parse_document(Path(), text, "`name` and `experiments`"), None, ())
+    except PlanProblems as found:
+        return found.problems
+    return ()
+
+
 def _change(document: CommentedMap, changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         # A testbed has other fields for each kind.

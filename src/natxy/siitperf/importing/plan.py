@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.plan.model.problems import field_path
+from natxy.plan.yaml.loading import problems_of
 from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
 from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
 from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
-from natxy.siitperf.importing.testbed import FILL_IN, testbed_fields
+from natxy.siitperf.importing.testbed import FILL_IN, filled_in, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
 from natxy.siitperf.importing.traffic import frame_fields, port_fields
 from natxy.siitperf.importing.unused import unused
@@ -51,6 +53,18 @@ def import_plan(source: Source) -> str:
     fields = _plan_fields(source)
     # The other parts have said by now what differs.
     return plan_text(_opening(source), fields, experiment)
+
+
+def check_plan(source: Source, text: str) -> None:
+    """Raises PlanError if `natxy check` would refuse the plan, were it filled in: mostly for the gateway asked for."""
+    problems = problems_of(filled_in(text))
+    if not problems:
+        return
+    with_gateway = f" with --gateway {source.gateway}" if source.gateway else ""
+    lines = [f"{field_path(problem.location)}: {problem.message}" for problem in problems]
+    remedy = f"Stateful is {source.conf.number('Stateful')}, and a plan has connections if it is 1 or 2. Name another "
+    remedy += "gateway, or import without --gateway and write what yours needs into that plan."
+    raise PlanError("\n".join([f"{source.conf.path}{with_gateway} makes a plan that has errors:", *lines, remedy]))
 
 
 def _check(source: Source) -> None:

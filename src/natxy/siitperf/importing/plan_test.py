@@ -102,6 +102,39 @@ def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
     assert more.endswith("docs/how-to/from-siitperf.md#from-siitperfconf-to-a-plan")
 
 
+@pytest.mark.parametrize("testbed", ["lab", "hardware"])
+@pytest.mark.parametrize(
+    ("name", "gateway", "error"),
+    [
+        ("pdv", "nftables", "experiments[0].connections: missing; through the stateful nftables"),
+        ("siit", "linux-forward", "experiments[0].translation: linux-forward translates none"),
+        ("nat44", "tayga", "experiments[0].connections: tayga keeps no connections"),
+        ("nat44", "simulated", "experiments[0].gateway: the gateway 'simulated' doesn't run on the testbed"),
+    ],
+)
+def test_a_gateway_that_does_not_fit_the_configuration(
+    folder: Path, name: str, gateway: str, error: str, testbed: str
+) -> None:
+    conf = folder / "siitperf.conf"
+    conf.write_text(conf_text(name), encoding="utf-8")
+    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
+    assert (done.exit_code, done.stdout) == (2, "")
+    first, *errors, remedy, _ = done.stderr.splitlines()
+    assert first == f"natxy: {conf} with --gateway {gateway} makes a plan that has errors:"
+    assert any(each.startswith(error) for each in errors)
+    assert "import without --gateway" in remedy
+
+
+@pytest.mark.parametrize("testbed", ["lab", "hardware"])
+@pytest.mark.parametrize(("name", "gateway"), [("nat44", "nftables"), ("nat64", "jool"), ("siit", "map646")])
+def test_a_gateway_that_fits(folder: Path, name: str, gateway: str, testbed: str) -> None:
+    conf = folder / "siitperf.conf"
+    conf.write_text(conf_text(name), encoding="utf-8")
+    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
+    assert done.exit_code == 0, done.stderr
+    assert gateway in done.stdout
+
+
 def test_siit(folder: Path) -> None:
     text = text_of("siit", "latency", "84 426576 120 2000 2 2 60 50000")
     experiment = experiment_of(folder, text)

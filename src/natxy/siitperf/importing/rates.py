@@ -45,9 +45,10 @@ def gateway_field(source: Source) -> Field:
     driver = source.gateway or _guessed(source)
     why = "" if source.gateway else "a guess: siitperf.conf does not name the gateway"
     if driver in _CONNTRACK:
+        counted = source.stateful and source.procedure != "table-capacity"
         settings: dict[str, object] = {
             "driver": driver,
-            "conntrack_max": {"per_connection": _ROOM} if source.procedure != "table-capacity" else None,
+            "conntrack_max": {"per_connection": _ROOM} if counted else None,
             "udp_timeout_s": _WEEK_S,
             "udp_stream_timeout_s": _WEEK_S,
         }

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import count
 from typing import Final
 
 from natxy.plan.testbeds.tester_cores import CoresOfTasks, distinct
@@ -31,6 +33,13 @@ def testbed_fields(source: Source) -> list[Field]:
         f"gateway. On a machine that has them, give the testbed `tester_cores: {mapping(_tasks(cores))}`."
     )
     return []
+
+
+def filled_in(text: str) -> str:
+    """Returns a plan in which a name stands for each device and machine that its user has to fill in."""
+    numbers = count(1)
+    text = text.replace(f"pci: {FILL_IN}", f"interface: {FILL_IN}")
+    return re.sub(FILL_IN, lambda _: f"name{next(numbers)}", text)
 
 
 def _hardware(source: Source, cores: CoresOfTasks | None) -> list[Field]:
