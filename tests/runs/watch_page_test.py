@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at runs through the server of `natxy watch`, by HTTP and in a real browser."""
+"""Looks at runs and campaigns through the server of `natxy watch`, by HTTP and in a real browser."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from natxy.campaign.log import CampaignStarted, JobEnded, JobStarted, LoggedJob, campaign_log
+from natxy.campaign.queue import Ending
 from natxy.engine.messages.results import Cause, Verdict
 from natxy.events.base import Event
 from natxy.events.lines import EVENTS_FILE
@@ -129,8 +131,8 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
     with served(tmp_path / "run") as (_, address):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address)
         page = fetched(address)
-        assert '<script src="watch.js">' in page
-        assert re.search(r'(src|href)="(?!watch\.js|charts\.js)', page) is None
+        assert '<script src="page.js">' in page
+        assert re.search(r'(src|href)="(?!page\.js|charts\.js)', page) is None
         parts = first_parts(address)
         assert "<strong>done</strong>" in str(parts["state"])
         assert "report.html" in str(parts["state"])
@@ -209,6 +211,55 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
         tab.wait_for("document.querySelector('#state strong').innerText == 'interrupted'")
         assert tab.evaluate("document.querySelector('img')") is None
         assert [text for text in tab.problems if "net::ERR_" not in text] == []
+
+
+class Night:
+    """A campaign of two runs on one testbed that goes on as a test wants it to."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        jobs = tuple(LoggedJob(run=run, place="one") for run in ("x", "y"))
+        self.tell(CampaignStarted(name="night", jobs=jobs, done=0))
+
+    def tell(self, entry: Event) -> None:
+        with campaign_log(self.folder) as log:
+            log.append(entry)
+
+    def job(self, run: str) -> dict[str, Any]:
+        return {"run": run, "place": "one", "testbed": "one", "folder": f"runs/{run}/one"}
+
+
+@needs_chromium
+def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: ResolvedPlan, tmp_path: Path) -> None:
+    night = Night(tmp_path / "night")
+    (night.folder / "runs/x").mkdir(parents=True)
+    with browser(tmp_path / "profile") as tab, served(night.folder) as (_, address):
+        tab.open(address)
+        tab.wait_for("document.body?.innerText.includes('0 of 2 measured, 0 under way')")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetched(address + "runs/x/one/")
+        night.tell(JobStarted(**night.job("x")))
+        tab.wait_for("document.querySelector('td.running')?.innerText == 'running'")
+        run = Run(night.folder / "runs/x/one", plan)
+        run.begin(1, 505_000)
+        tab.wait_for(f"document.querySelector('td.running').innerText.endsWith({json.dumps(HOSTILE)})")
+        tab.open(address + tab.evaluate("document.querySelector('td.running a').getAttribute('href')"))
+        tab.wait_for("document.body?.innerText.includes('1 of about 9: 505 kfps')")
+        tab.open(address)
+        night.tell(JobEnded(**night.job("x"), ending=Ending.FAILED, exit_code=5, reason=HOSTILE))
+        tab.wait_for("document.querySelector('td.waiting')?.innerText == 'waiting'")
+        assert f"x on one: {HOSTILE}" in tab.evaluate("document.getElementById('state').innerText")
+        run_plan(plan, night.folder / "runs/y/one", RunListener())
+        night.tell(JobStarted(**night.job("y")))
+        night.tell(JobEnded(**night.job("y"), ending=Ending.DONE, exit_code=0, reason=""))
+        tab.wait_for("document.querySelector('td.done')?.innerText.includes('fps')")
+        assert "1 of 2 measured" in tab.evaluate("document.body.innerText")
+        assert "one: y/one done" in tab.evaluate("document.getElementById('log').innerText")
+        assert tab.problems == []
+        for outside in ("runs/x/", "runs/", "runs/y/one/plan.yaml", "runs/%2e%2e/"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                fetched(address + outside)
 
 
 def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPlan, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,21 @@ class CampaignResults:
     name: str
     jobs: Sequence[JobResult]
     entries: Sequence[Event]
+
+    @property
+    def places(self) -> Sequence[str]:
+        return [*dict.fromkeys(job.place for job in self.jobs)]
+
+    @property
+    def matrix(self) -> Mapping[str, Sequence[JobResult | None]]:
+        """The jobs of each run, in the order of the places; None where a run has no job."""
+        found = {(job.run, job.place): job for job in self.jobs}
+        return {run: [found.get((run, place)) for place in self.places] for run, _ in found}
+
+    @property
+    def left(self) -> Sequence[JobResult]:
+        """The jobs that are not done."""
+        return [job for job in self.jobs if job.state is not JobState.DONE]
 
     @property
     def failures(self) -> Iterator[JobEnded]:

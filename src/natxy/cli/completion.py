@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import typer
 
+from natxy.campaign.log import LOG_FILE
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import NatxyError
 from natxy.explain.entries import entries
@@ -32,6 +33,11 @@ def plans(incomplete: str) -> list[str]:
 def runs(incomplete: str) -> list[str]:
     """Returns the folders of runs in the folder of the incomplete path, and in the folders below it."""
     return [str(Path(file).parent) for file in _paths(incomplete, f"*/{RESULTS_FILE}")]
+
+
+def runs_and_campaigns(incomplete: str) -> list[str]:
+    """Returns the folders of runs and of campaigns in the folder of the incomplete path and in those below it."""
+    return sorted([*runs(incomplete), *(str(Path(file).parent) for file in _paths(incomplete, f"*/{LOG_FILE}"))])
 
 
 def experiments(context: typer.Context) -> list[str]:

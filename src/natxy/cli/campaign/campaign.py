@@ -17,9 +17,9 @@ from natxy.campaign.carrying import carry_out
 from natxy.campaign.duration import duration_s
 from natxy.campaign.jobs import Job, jobs_of
 from natxy.campaign.loading import load_campaign
-from natxy.campaign.log import CampaignStarted, JobEnded, JobStarted, TestbedSetAside
 from natxy.campaign.model import Campaign
-from natxy.campaign.queue import Ending, JobState
+from natxy.campaign.queue import JobState
+from natxy.campaign.telling import told
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors, warn
@@ -116,16 +116,8 @@ def _about(seconds: float) -> str:
 
 
 def _tell(console: LastingConsole, entry: Event) -> None:
-    match entry:
-        case CampaignStarted() if entry.done:
-            console.say(f"{entry.done} of {counted(len(entry.jobs), 'job')} done before")
-        case JobStarted():
-            console.say(f"{entry.testbed}: {entry.run}/{entry.place} begins: {entry.folder}")
-        case JobEnded():
-            why = f": {entry.reason}" if entry.ending is not Ending.DONE else ""
-            console.say(f"{entry.testbed}: {entry.run}/{entry.place} {entry.ending}{why}")
-        case TestbedSetAside():
-            console.say(f"{entry.testbed} is set aside, because several jobs failed there in a row: {entry.reason}")
+    if text := told(entry):
+        console.say(text)
 
 
 def _end(states: Mapping[str, tuple[JobState, str]], console: LastingConsole) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy watch`: serves a page that shows a run while it measures."""
+"""`natxy watch`: serves a page that shows a run or a campaign while it measures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from natxy.cli.completion import runs
+from natxy.cli.completion import runs_and_campaigns
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.installation import ExtraMissingError
@@ -19,15 +19,21 @@ _PORT: Final = 8219
 
 def watch(
     folder: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="The folder of a run or a campaign.",
+            autocompletion=runs_and_campaigns,
+            show_default=False,
+        ),
     ],
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes any that is free.")
     ] = _PORT,
 ) -> None:
-    """Show a run in a browser of this machine while it measures, or after it has ended.
+    """Show a run or a campaign in a browser of this machine while it measures, or after it has ended.
 
-    The page is served until Ctrl-C. Only who knows its address, which has a secret in it, sees the run; through ssh,
+    The page is served until Ctrl-C. Only who knows its address, which has a secret in it, sees it; through ssh,
     `ssh -L 8219:127.0.0.1:8219 TESTER` leads to it. Nothing is written into the folder.
     """
     with reported_errors():

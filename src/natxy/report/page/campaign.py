@@ -54,38 +54,38 @@ def write_campaign_report(folder: Path) -> Path:
 
 def render(campaign: CampaignResults, folder: Path) -> str:
     """Returns the page; `folder`: that of the campaign, where the links lead to."""
-    places = [*dict.fromkeys(job.place for job in campaign.jobs)]
-    found = {(job.run, job.place): job for job in campaign.jobs}
-    runs = [*dict.fromkeys(job.run for job in campaign.jobs)]
-    left = [job for job in campaign.jobs if job.state is not JobState.DONE]
     times = [entry.time for entry in campaign.entries]
     return template("campaign.html.j2", Explainer()).render(
         name=campaign.name,
         style=style(),
-        done=len(campaign.jobs) - len(left),
+        done=len(campaign.jobs) - len(campaign.left),
         count=len(campaign.jobs),
         period=f"{_moment(times[0])} to {_moment(times[-1])} UTC",
-        places=places,
-        rows=[Row(run, [_cell(found.get((run, place)), folder) for place in places]) for run in runs],
-        left=[(f"{job.run} on {job.place}", job.state.value, job.reason) for job in left],
-        figures=[_figures(run, [job for job in campaign.jobs if job.run == run]) for run in runs],
+        places=campaign.places,
+        rows=[Row(run, [cell(job, folder) for job in jobs]) for run, jobs in campaign.matrix.items()],
+        left=[(f"{job.run} on {job.place}", job.state.value, job.reason) for job in campaign.left],
+        figures=[_figures(run, [job for job in jobs if job]) for run, jobs in campaign.matrix.items()],
         note=_NOTE,
         failures=_failures(campaign),
         set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
     )
 
 
-def _cell(job: JobResult | None, folder: Path) -> Cell | None:
+def cell(job: JobResult | None, folder: Path) -> Cell | None:
+    """Returns what the matrix shows of a job, with a link to its report in the campaign's `folder`."""
     if job is None:
         return None
-    measured = [each for each in _experiments(job) if each.statistics]
-    text = headlines.headline(measured[0]) if measured else ""
-    if len(measured) > 1:
-        text += f" and {len(measured) - 1} more"
     report = job.folder and Path(job.folder, REPORT_FILE)
     link = quote(str(report)) if report and (folder / report).is_file() else ""
     elsewhere = job.testbed if job.testbed and job.testbed != job.place else ""
-    return Cell(text, job.state.value, link, elsewhere)
+    return Cell(_headline(job), job.state.value, link, elsewhere)
+
+
+def _headline(job: JobResult) -> str:
+    """Returns the first result of a job that is done, and how many more there are; nothing for other jobs."""
+    measured = [each for each in _experiments(job) if each.statistics]
+    text = headlines.headline(measured[0]) if measured else ""
+    return f"{text} and {len(measured) - 1} more" if len(measured) > 1 else text
 
 
 def _experiments(job: JobResult) -> Sequence[ExperimentRecord]:

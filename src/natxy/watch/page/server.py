@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the page of a run on the loopback interface, and sends what changes to everyone who looks at it."""
+"""Serves the page of a run or a campaign on the loopback interface, and sends what changes to everyone who looks."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from natxy.campaign.log import LOG_FILE
 from natxy.errors import PlanError
 from natxy.report.page.html import REPORT_FILE
-from natxy.watch.page.follow import Follower
-from natxy.watch.page.rendering import charts_script, page, parts, problem, script
+from natxy.watch.page.campaign import CampaignView
+from natxy.watch.page.run import RunView
+from natxy.watch.page.shell import View, charts_script, page, problem, script
 
 LOOPBACK: Final = "127.0.0.1"
 # Reading and drawing take CPU time from a measurement on the same machine.
@@ -39,93 +43,104 @@ _HEADERS: Final = {
 
 
 class Viewed:
-    """A run that any number of viewers look at: its events are read and drawn once for all of them."""
+    """Sends a view to any number of viewers: it is read and drawn once for all of them, and only while one looks."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._follower = Follower(folder)
+    def __init__(self, view: View, folder: Path) -> None:
+        self._view = view
+        self._report = folder / REPORT_FILE
         self._parts: dict[str, str] = {}
-        self._changed = asyncio.Condition()
+        self._read_at = -math.inf
 
-    @asynccontextmanager
-    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        following = asyncio.create_task(self._follow())
-        yield
-        following.cancel()
+    def page(self) -> Response:
+        return HTMLResponse(page(self._view), headers=_HEADERS)
 
-    async def _follow(self) -> None:
-        self._draw()
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            try:
-                if not self._follower.read():
-                    continue
-                self._draw()
-            except (PlanError, OSError) as error:
-                self._parts = self._parts | {"state": problem(str(error))}
-            async with self._changed:
-                self._changed.notify_all()
-
-    def _draw(self) -> None:
-        self._parts = parts(self._follower, has_report=self._report.is_file())
-
-    @property
-    def _report(self) -> Path:
-        return self._folder / REPORT_FILE
-
-    async def page(self, _: Request) -> Response:
-        return HTMLResponse(page(self._follower), headers=_HEADERS)
-
-    async def script(self, _: Request) -> Response:
-        return Response(script(), media_type="text/javascript", headers=_HEADERS)
-
-    async def charts_script(self, _: Request) -> Response:
-        # The state is sent on meanwhile.
-        text = await asyncio.to_thread(charts_script)
-        return Response(text, media_type="text/javascript", headers=_HEADERS)
-
-    async def report(self, _: Request) -> Response:
+    def report(self) -> Response:
         if not self._report.is_file():
-            return Response("the report is written when the run ends", status_code=404)
+            return Response("the report is written at the end", status_code=404)
         return FileResponse(self._report, media_type="text/html", headers={"Cache-Control": "no-store"})
 
-    async def events(self, _: Request) -> Response:
+    def events(self) -> Response:
         return StreamingResponse(self._stream(), media_type="text/event-stream", headers=_HEADERS)
 
     async def _stream(self) -> AsyncIterator[str]:
         """Yields every part at first, and then those that have changed (server-sent events)."""
         sent: dict[str, str] = {}
+        sent_at = time.monotonic()
         while True:
+            self._refresh()
             # A viewer that is slow suspends this loop, and the parts may change meanwhile.
             now = self._parts
             for name, part in now.items():
                 if sent.get(name) != part:
                     yield f"event: {name}\ndata: {part}\n\n"
+                    sent_at = time.monotonic()
             sent = now
-            try:
-                await asyncio.wait_for(self._other_than(sent), _QUIET_S)
-            except TimeoutError:
+            if time.monotonic() - sent_at > _QUIET_S:
                 yield ": still here\n\n"
+                sent_at = time.monotonic()
+            await asyncio.sleep(REFRESH_S)
 
-    async def _other_than(self, sent: dict[str, str]) -> None:
-        """Waits until the parts are not those that were sent."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._parts is not sent)
+    def _refresh(self) -> None:
+        """Reads and draws what has been written since, at most once in a while, whoever of the viewers asks first."""
+        if time.monotonic() - self._read_at < REFRESH_S:
+            return
+        self._read_at = time.monotonic()
+        try:
+            if self._view.read() or not self._parts:
+                self._parts = self._view.parts()
+        except (PlanError, OSError) as error:
+            self._parts = self._parts | {"state": problem(str(error))}
+
+
+class Pages:
+    """Holds the page of a folder, and if that is a campaign's, those of its runs, each from when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises PlanError when the folder is neither a run's nor a campaign's."""
+        self._folder = folder
+        self._campaign = CampaignView(folder) if (folder / LOG_FILE).is_file() else None
+        self._viewed = {"": Viewed(self._campaign or RunView(folder), folder)}
+
+    def of(self, request: Request) -> Viewed:
+        """Returns what a request's address names. Raises HTTPException (404) when that cannot be shown."""
+        below = str(request.path_params.get("run", ""))
+        if below not in self._viewed:
+            # Other folders are nobody's business.
+            if not self._campaign or below not in self._campaign.runs:
+                raise HTTPException(404)
+            try:
+                self._viewed[below] = Viewed(RunView(self._folder / below), self._folder / below)
+            except PlanError as error:
+                raise HTTPException(404, str(error)) from error
+        return self._viewed[below]
 
 
 def application(folder: Path, token: str) -> Starlette:
-    """Returns the server's routes, all below the token. Raises PlanError when the folder has no events."""
-    viewed = Viewed(folder)
-    routes = {
-        "": viewed.page,
-        "watch.js": viewed.script,
-        "charts.js": viewed.charts_script,
-        "events": viewed.events,
-        REPORT_FILE: viewed.report,
-    }
-    return Starlette(
-        routes=[Route(f"/{token}/{path}", endpoint) for path, endpoint in routes.items()], lifespan=viewed.lifespan
-    )
+    """Returns the server's routes, all below the token. Raises PlanError when the folder has nothing to show."""
+    pages = Pages(folder)
+
+    async def shown(request: Request) -> Response:
+        return pages.of(request).page()
+
+    async def events(request: Request) -> Response:
+        return pages.of(request).events()
+
+    async def report(request: Request) -> Response:
+        return pages.of(request).report()
+
+    endpoints = {"": shown, "page.js": _script, "charts.js": _charts_script, "events": events, REPORT_FILE: report}
+    roots = (f"/{token}/", f"/{token}/{{run:path}}/")
+    return Starlette(routes=[Route(root + path, to) for root in roots for path, to in endpoints.items()])
+
+
+async def _script(_: Request) -> Response:
+    return Response(script(), media_type="text/javascript", headers=_HEADERS)
+
+
+async def _charts_script(_: Request) -> Response:
+    # The state is sent on meanwhile.
+    text = await asyncio.to_thread(charts_script)
+    return Response(text, media_type="text/javascript", headers=_HEADERS)
 
 
 def bound(port: int) -> socket.socket:

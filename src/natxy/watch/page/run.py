@@ -1,76 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the state of a run as the parts of a page. All texts of a run are untrusted, and escaped."""
+"""Shows a run: how far it is, what it tries now, its searches, the present trial, and the results so far."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from datetime import UTC
-from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from natxy.events.trials import TrialFinished
 from natxy.plan.model.units import format_duration, format_quantity
 from natxy.report.charts.chart import Chart, unit_words
 from natxy.report.charts.search import search_chart
 from natxy.report.charts.series import course_chart
-from natxy.report.page.shared import style, with_vega
+from natxy.report.page.html import REPORT_FILE
 from natxy.results.records import State as Ended
 from natxy.results.trials import KIND_WORDS
-from natxy.untrusted.texts import html, json_text, plain, plain_within
+from natxy.untrusted.texts import json_text, plain, plain_within
 from natxy.untrusted.values import utc
 from natxy.watch.page.follow import Follower
+from natxy.watch.page.shell import rendered
 from natxy.watch.state import State
 from natxy.watch.wording import ending_text, quantity_text, transfers_text
 
 # Longer searches would take a browser too long to draw each time.
 _MOST_STEPS: Final = 200
 
-_ENVIRONMENT: Final = Environment(
-    loader=PackageLoader("natxy.watch.page", "templates"),
-    autoescape=True,
-    finalize=html,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
+class RunView:
+    """Shows the run in a folder. Raises PlanError when the folder has no events, or those of another version."""
 
-def page(follower: Follower) -> str:
-    """Returns the page, which fetches everything else."""
-    run = follower.state.run
-    return _ENVIRONMENT.get_template("watch.html.j2").render(name=run.name if run else "a run", style=style())
+    charts = True
 
+    def __init__(self, folder: Path) -> None:
+        self._report = folder / REPORT_FILE
+        self._follower = Follower(folder)
+        self.read = self._follower.read
 
-def script() -> str:
-    """Returns the script that shows what the server sends."""
-    return _text_of("watch.js")
+    @property
+    def name(self) -> str:
+        run = self._follower.state.run
+        return run.name if run else "a run"
 
-
-@cache
-def charts_script() -> str:
-    """Returns the script that draws the charts, with Vega: about 0.9 MB, which takes seconds to bundle."""
-    return with_vega(_text_of("charts.js"))
-
-
-def _text_of(name: str) -> str:
-    return resources.files("natxy.watch.page").joinpath(f"templates/{name}").read_text(encoding="utf-8")
-
-
-def parts(follower: Follower, *, has_report: bool) -> dict[str, str]:
-    """Returns the parts of the page by name, as JSON: HTML of the state, the log, and specifications of two charts."""
-    charts = {"search": _search(follower), "course": _course(follower.state)}
-    specs = {name: _specification(chart) if chart else "null" for name, chart in charts.items()}
-    texts = {"state": _state(follower, has_report=has_report), "log": plain("\n".join(follower.log))}
-    return {name: json.dumps(text) for name, text in texts.items()} | specs
-
-
-def problem(text: str) -> str:
-    """Returns the part `state` when the events cannot be read any longer."""
-    return json.dumps(f"<p><strong>{html(text)}</strong></p>")
+    def parts(self) -> dict[str, str]:
+        follower = self._follower
+        charts = {"search": _search(follower), "course": _course(follower.state)}
+        specs = {name: _specification(chart) if chart else "null" for name, chart in charts.items()}
+        state = _state(follower, has_report=self._report.is_file())
+        texts = {"state": state, "log": plain("\n".join(follower.log))}
+        return {name: json.dumps(text) for name, text in texts.items()} | specs
 
 
 def _specification(chart: Chart) -> str:
@@ -79,7 +58,8 @@ def _specification(chart: Chart) -> str:
 
 def _state(follower: Follower, *, has_report: bool) -> str:
     state = follower.state
-    return _ENVIRONMENT.get_template("state.html.j2").render(
+    return rendered(
+        "run.html.j2",
         run=state.run,
         ended=state.ended,
         share=state.share_done,

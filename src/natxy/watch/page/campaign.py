@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows a campaign: how far its jobs are, what those do that are measuring now, what failed and why, and the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from natxy.campaign.log import LOG_FILE
+from natxy.campaign.queue import JobState
+from natxy.campaign.results import JobResult, read_campaign
+from natxy.campaign.telling import told
+from natxy.errors import PlanError
+from natxy.events.lines import EVENTS_FILE
+from natxy.report.page.campaign import Cell, cell
+from natxy.report.page.html import REPORT_FILE
+from natxy.untrusted.texts import plain
+from natxy.watch.page.follow import Follower
+from natxy.watch.page.shell import rendered
+
+_MOST_LINES: Final = 300
+
+
+class CampaignView:
+    """Shows the campaign in a folder. Raises PlanError when there is none."""
+
+    charts = False
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._size = -1
+        self._measuring: dict[str, Follower] = {}
+        self.read()
+
+    @property
+    def name(self) -> str:
+        return self._campaign.name
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """The folders of the runs that have begun, within that of the campaign."""
+        return frozenset(job.folder for job in self._campaign.jobs if job.folder)
+
+    def read(self) -> bool:
+        changed = self._read_log()
+        for folder in self._measured_now():
+            try:
+                changed |= self._follow(folder)
+            except PlanError:
+                # The page of that run says what is wrong with it.
+                self._measuring.pop(folder, None)
+        return changed
+
+    def parts(self) -> dict[str, str]:
+        campaign = self._campaign
+        state = rendered(
+            "campaign.html.j2",
+            name=campaign.name,
+            done=len(campaign.jobs) - len(campaign.left),
+            count=len(campaign.jobs),
+            measuring=sum(job.state is JobState.RUNNING for job in campaign.jobs),
+            at=campaign.entries[-1].time[:19].replace("T", " "),
+            places=campaign.places,
+            rows=[(run, [self._cell(job) for job in jobs]) for run, jobs in campaign.matrix.items()],
+            problems=[(f"{job.run} on {job.place}", job.reason) for job in campaign.left if job.reason],
+            set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
+            has_report=(self._folder / REPORT_FILE).is_file(),
+        )
+        return {"state": json.dumps(state), "log": json.dumps(plain("\n".join(self._log())))}
+
+    def _read_log(self) -> bool:
+        size = (self._folder / LOG_FILE).stat().st_size
+        if size == self._size:
+            return False
+        self._campaign = read_campaign(self._folder)
+        self._size = size
+        now = set(self._measured_now())
+        self._measuring = {folder: follower for folder, follower in self._measuring.items() if folder in now}
+        return True
+
+    def _measured_now(self) -> Iterator[str]:
+        return (job.folder for job in self._campaign.jobs if job.folder and job.state is JobState.RUNNING)
+
+    def _follow(self, folder: str) -> bool:
+        """Takes what a run has written since; returns whether it was anything."""
+        if follower := self._measuring.get(folder):
+            return follower.read()
+        # A run behind ssh has no events here before it comes home.
+        if not (self._folder / folder / EVENTS_FILE).is_file():
+            return False
+        self._measuring[folder] = Follower(self._folder / folder)
+        return True
+
+    def _cell(self, job: JobResult | None) -> Cell | None:
+        """Returns what the matrix shows of a job, with a link to the page of its run."""
+        shown = cell(job, self._folder)
+        if job is None or shown is None:
+            return None
+        link = f"{job.folder}/" if job.folder and (self._folder / job.folder / EVENTS_FILE).is_file() else ""
+        return replace(shown, text=self._doing(job) if job.state is JobState.RUNNING else shown.text, link=link)
+
+    def _doing(self, job: JobResult) -> str:
+        """Returns how far a run is and which experiment it measures; nothing as long as it has told nothing."""
+        state = self._measuring[job.folder].state if job.folder in self._measuring else None
+        if state is None or state.experiment is None:
+            return ""
+        left = f", {state.time_left_text} left" if state.time_left_text else ""
+        return f"{state.share_done:.0%}{left}: {state.experiment.title}"
+
+    def _log(self) -> list[str]:
+        lines = [f"{entry.time[11:19]} {text}" for entry in self._campaign.entries if (text := told(entry))]
+        return lines[-_MOST_LINES:]
