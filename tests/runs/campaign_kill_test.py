@@ -2,18 +2,23 @@
 """Kills a campaign on two labs, its runs and their engines at random moments, and begins it again until it is complete.
 
 `python -m tests.runs.campaign_kill_test FOLDER KILLS SEED` does the same with more kills, and prints what it found.
+With `--scheduler` the campaign's workers are processes of Dask, which are killed as well, and so is their scheduler.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -30,7 +35,6 @@ from tests.support.processes import is_engine, runs
 pytestmark = [*needs.LAB, pytest.mark.long]
 
 KILLS: Final = 6
-VICTIMS: Final = ("campaign", "run", "engine")
 PLAN: Final = """
 name: killed
 timing: {preset: lab, trial: 100ms, max_pause: 20ms, overrun_floor: 20ms}
@@ -51,6 +55,47 @@ runs:
 """
 
 
+class DaskProcesses:
+    """Runs a scheduler of Dask and a worker for each testbed, and starts those anew that were killed."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        self.address = f"tcp://127.0.0.1:{port}"
+        dask, quiet = str(Path(sys.executable).with_name("dask")), ["--no-dashboard"]
+        self._words = {"scheduler": [dask, "scheduler", "--host", "127.0.0.1", "--port", port, *quiet]}
+        for testbed in ("one", "two"):
+            alone = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder), *quiet]
+            self._words[testbed] = [dask, "worker", self.address, "--resources", f"testbed:{testbed}=1", *alone]
+        self._folder = folder
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def keep(self) -> None:
+        for name, words in self._words.items():
+            if name not in self._processes or self._processes[name].poll() is not None:
+                with (self._folder / f"{name}.log").open("a") as log:
+                    self._processes[name] = subprocess.Popen(words, cwd=self._folder, stdout=log, stderr=log)
+
+    def wait(self) -> None:
+        """Waits until the scheduler has all workers."""
+        from distributed import Client
+
+        self.keep()
+        with Client(self.address, timeout=HANG_S) as client:
+            client.wait_for_workers(len(self._words) - 1, timeout=HANG_S)
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        return {name: process.pid for name, process in self._processes.items() if process.poll() is None}
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            process.wait(HANG_S)
+
+
 @dataclass
 class Killing:
     """Counts the kills by victim, and knows the processes that there were."""
@@ -58,6 +103,7 @@ class Killing:
     folder: Path
     draw: random.Random
     left: int
+    dask: DaskProcesses | None = None
     done: Counter[str] = field(default_factory=Counter)
     seen: set[int] = field(default_factory=set)
     sessions: int = 0
@@ -71,6 +117,9 @@ class Killing:
     def _session(self) -> int:
         self.sessions += 1
         words = command("campaign", self.folder / "campaign.yaml", "--output", self.folder / "out")
+        if self.dask:
+            self.dask.wait()
+            words += ["--scheduler", self.dask.address]
         with (self.folder / "output").open("a") as output:
             process = subprocess.Popen(words, stdout=output, stderr=output)
         self.seen.add(process.pid)
@@ -78,25 +127,37 @@ class Killing:
         while process.poll() is None:
             assert time.monotonic() - began_s < HANG_S
             time.sleep(self.draw.uniform(0.2, 4))
-            self.seen |= {pid for pid, _ in descendants(process.pid)}
+            if self.dask:
+                self.dask.keep()
+            workers = self.dask.pids if self.dask else {}
+            there = [each for pid in (process.pid, *workers.values()) for each in descendants(pid)]
+            self.seen |= {*workers.values(), *(pid for pid, _ in there)}
             if self.left:
-                self._kill(process.pid, self.draw.choice(VICTIMS))
+                victims = victims_of(process.pid, workers, there)
+                self._kill(victims, self.draw.choice([*victims]))
         if self.left and process.returncode == 0:
             # All is measured: what a kill would have to spare. The rest of the kills meets a new campaign.
             (self.folder / "out").rename(self.folder / f"out-{self.sessions}")
         return process.returncode
 
-    def _kill(self, campaign: int, what: str) -> None:
-        there = descendants(campaign)
-        victims = {
-            "campaign": [campaign],
-            "run": [pid for pid, words in there if (b"natxy" in words and b"--output" in words) or b"resume" in words],
-            "engine": [pid for pid, _ in there if is_engine(pid)],
-        }[what]
-        if victims:
-            os.kill(self.draw.choice(victims), signal.SIGKILL)
+    def _kill(self, victims: Mapping[str, list[int]], what: str) -> None:
+        if victims[what]:
+            os.kill(self.draw.choice(victims[what]), signal.SIGKILL)
             self.done[what] += 1
             self.left -= 1
+
+
+def victims_of(campaign: int, workers: Mapping[str, int], there: list[tuple[int, bytes]]) -> dict[str, list[int]]:
+    """Returns the processes that may be killed, by what they are; `there`: those below the campaign and the workers."""
+    found = {
+        "campaign": [campaign],
+        "run": [pid for pid, words in there if (b"natxy" in words and b"--output" in words) or b"resume" in words],
+        "engine": [pid for pid, _ in there if is_engine(pid)],
+    }
+    if workers:
+        found["scheduler"] = [pid for name, pid in workers.items() if name == "scheduler"]
+        found["worker"] = [pid for name, pid in workers.items() if name != "scheduler"]
+    return found
 
 
 def descendants(pid: int) -> list[tuple[int, bytes]]:
@@ -140,12 +201,16 @@ def trials(folder: Path) -> list[tuple[float, float, str]]:
     return sorted(found)
 
 
-def killed(folder: Path, kills: int, seed: int) -> Killing:
+def killed(folder: Path, kills: int, seed: int, *, with_dask: bool = False) -> Killing:
     """Carries the campaign out under so many kills, and asserts that it is complete and nothing is left."""
     (folder / "plan.yaml").write_text(PLAN)
     (folder / "campaign.yaml").write_text(CAMPAIGN)
     killing = Killing(folder, random.Random(seed), kills)
-    killing.measure()
+    if with_dask:
+        with closing(DaskProcesses(folder)) as killing.dask:
+            killing.measure()
+    else:
+        killing.measure()
     out = [each for each in folder.glob("out*") if each.is_dir()]
     for each in out:
         assert is_complete(each / "runs/x/one") or is_complete(each / "runs/x/one@two")
@@ -170,8 +235,17 @@ def test_every_run_is_complete_and_none_is_measured_twice_at_once(tmp_path: Path
     assert sum(killing.done.values()) == KILLS
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.runs.campaign_kill_test", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("kills", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--scheduler", action="store_true")
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True)
+    found = killed(asked.folder, asked.kills, asked.seed, with_dask=asked.scheduler)
+    print(f"{dict(found.done)} killed in {found.sessions} sessions; {len(trials(asked.folder))} trials, none at once")
+
+
 if __name__ == "__main__":
-    where, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    where.mkdir(parents=True)
-    found = killed(where, kills, seed)
-    print(f"{dict(found.done)} killed in {found.sessions} sessions; {len(trials(where))} trials, none at once")
+    main()
