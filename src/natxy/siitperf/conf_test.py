@@ -192,7 +192,8 @@ def test_documented_configurations_are_accepted(name: str) -> None:
         ("nat64-many", {"IP_R_var": "0"}, "expected IP-L-var and IP-R-var from 1 to 3"),
         ("router-many", {"Num_L_Nets": "2"}, "addresses cannot vary while Num-L-Nets is above 1"),
         ("router-many", {"IP_L_min": None}, "IP-L-min is missing; IP-L-var needs it"),
-        ("router-many", {"IPv4_R_offset": None}, "IPv4-R-offset is missing; IP-R-var needs it"),
+        ("router-many", {"IPv4_R_offset": None}, "IPv4-R-offset is missing; IP-R-var needs it for frames of"),
+        ("nat64-many", {"IPv6_R_offset": None}, "IPv6-R-offset is missing; IP-R-var needs it for frames of Forward"),
         ("router-many", {"IP_L_max": "1"}, "it is below IP-L-min"),
     ],
 )  # fmt: skip
@@ -219,6 +220,27 @@ def test_the_ends_of_a_range_are_compared_where_it_is_read(name: str, changed: d
     expected = pytest.raises(ConfError, match="exchange them") if is_read else contextlib.nullcontext()
     with expected:
         check(parse_conf(conf_text(name, **changed)))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        (
+            "router-many",
+            {"IPv6_L_Real": "2001:2::2", "IPv6_R_Virt": "64:ff9b::198.19.0.2", "IPv4_L_Virt": "198.18.9.9"},
+        ),
+        ("nat64-many", {"IPv4_R_Real": "198.19.0.2", "IPv4_R_offset": None}),
+    ],
+)
+def test_only_addresses_of_frames_need_an_offset(name: str, changed: dict[str, str | None]) -> None:
+    check(parse_conf(conf_text(name, **changed)))
+
+
+def test_the_background_of_addresses_that_vary_needs_ipv6_offsets() -> None:
+    real: dict[str, str | None] = {"IPv6_L_Real": "2001:2::2", "IPv6_R_Real": "2001:2:0:8000::2"}
+    with pytest.raises(ConfError, match="IPv6-L-offset is missing; IP-L-var needs it for frames of Forward"):
+        check(parse_conf(conf_text("router-many", **real)), background=True)
+    check(parse_conf(conf_text("router-many", IPv6_L_offset="8", IPv6_R_offset="8", **real)), background=True)
 
 
 def test_background_needs_ipv6_addresses() -> None:

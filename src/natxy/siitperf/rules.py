@@ -16,7 +16,9 @@ from natxy.siitperf.sides import (
     active,
     destination_key,
     family,
+    has_hosts,
     initiator,
+    offset_key,
     order_of,
     port_order,
     real_key,
@@ -57,12 +59,15 @@ def _check_cores(conf: Conf, direction: Direction) -> None:
 def _check_addresses(conf: Conf, direction: Direction, *, background: bool, replies: bool) -> None:
     sender, of = direction.sender, family(conf, direction.sender)
     # A responder swaps the addresses that it received.
-    keys = [] if replies else [real_key(sender, of), destination_key(conf, sender.opposite, of)]
+    far = sender.opposite
+    keys = [] if replies else [(sender, real_key(sender, of)), (far, destination_key(conf, far, of))]
     if background:
-        keys += [real_key(side, Family.IPV6) for side in Letter]
-    for key in keys:
+        keys += [(side, real_key(side, Family.IPV6)) for side in Letter]
+    for side, key in keys:
         if not conf.has(key):
             raise conf.missing(key, f"; frames of {direction.key} need it")
+        if not has_hosts(conf, side, key):
+            raise conf.missing(offset_key(key), f"; IP-{side}-var needs it for frames of {direction.key}")
 
 
 def _check_ports(conf: Conf, direction: Direction, *, enumerated: bool) -> None:
@@ -85,12 +90,6 @@ def _check_varying(conf: Conf, side: Letter) -> None:
             raise conf.missing(needed, f"; {key} needs it")
     if conf.number(f"IP-{side}-min") > conf.number(f"IP-{side}-max"):
         raise conf.wrong(f"IP-{side}-max", f"it is below IP-{side}-min; exchange them")
-    for version in (4, 6):
-        has_address = any(conf.has(f"IPv{version}-{side}-{of}") for of in ("Real", "Virt"))
-        if has_address and not conf.has(f"IPv{version}-{side}-offset"):
-            raise conf.missing(
-                f"IPv{version}-{side}-offset", f"; {key} needs it for this side's IPv{version} addresses"
-            )
     for other in Letter:
         if conf.number(f"Num-{other}-Nets") > 1:
             raise conf.wrong(key, f"addresses cannot vary while Num-{other}-Nets is above 1; set one of both")

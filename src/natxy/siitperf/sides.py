@@ -92,6 +92,16 @@ def destination_key(conf: Conf, side: Letter, of: Family) -> str:
     return f"{_ip(of)}-{side}-{'Real' if family(conf, side) == of else 'Virt'}"
 
 
+def offset_key(key: str) -> str:
+    """Returns the key of the offset at which the address of a key varies."""
+    return f"{key.rpartition('-')[0]}-offset"
+
+
+def has_hosts(conf: Conf, side: Letter, key: str) -> bool:
+    """Returns whether the file has what `hosts` reads for the address of a key."""
+    return conf.has(key) and (not conf.number(f"IP-{side}-var") or conf.has(offset_key(key)))
+
+
 def order_of(conf: Conf, side: Letter) -> Order | None:
     """Returns the order of a side's varying addresses; None if they are fixed."""
     return ORDERS.get(conf.number(f"IP-{side}-var"))
@@ -103,8 +113,7 @@ def hosts(conf: Conf, side: Letter, key: str) -> AddressRange:
     if not conf.number(f"IP-{side}-var"):
         return AddressRange(first=address, last=address)
     low, high = (conf.number(f"IP-{side}-{end}") for end in ("min", "max"))
-    offset = f"IPv{address.version}-{side}-offset"
-    first_byte = conf.number(offset)
+    first_byte = conf.number(offset_key(key))
     low_bit = address.max_prefixlen - 8 * first_byte - 16
     return _varying(address, low_bit, 16, low, high)
 

@@ -14,7 +14,17 @@ from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import Arguments
 from natxy.siitperf.conf import Conf
-from natxy.siitperf.sides import Letter, active, destination_key, family, hosts, initiator, networks, real_key
+from natxy.siitperf.sides import (
+    Letter,
+    active,
+    destination_key,
+    family,
+    has_hosts,
+    hosts,
+    initiator,
+    networks,
+    real_key,
+)
 
 _LOW_32 = 0xFFFF_FFFF
 
@@ -42,9 +52,10 @@ def neighbors_request(conf: Conf, arguments: Arguments) -> NeighborsResolve:
 
 
 def _own(conf: Conf, side: Letter, of: Family) -> AddressRange | None:
-    """Returns the addresses of a family that the tester has on a side; None if it sends no such frames."""
+    """Returns the addresses of a family that the tester has on a side; None if it sends no such frames, and the file
+    does not say which they are."""
     key = real_key(side, of)
-    if conf.has(key):
+    if has_hosts(conf, side, key):
         return networks(conf, side, key)
     first = initiator(conf)
     if first and side is first.sender.opposite:

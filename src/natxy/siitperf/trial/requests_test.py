@@ -261,6 +261,18 @@ def test_the_responder_of_a_nat64_answers_for_the_address_in_the_prefix() -> Non
     assert (str(left.address), str(right.address)) == ("2001:2::2", "198.19.0.2")
 
 
+def test_the_tester_answers_for_addresses_that_vary_where_it_knows_the_bytes() -> None:
+    """siitperf answers for none, and so asks for no offset of addresses that none of its frames is sent from or to."""
+    nat64 = parse_conf(conf_text("nat64-many", IPv4_R_Real="198.19.0.2", IPv4_R_offset=None))
+    arguments = parse_arguments(Program.THROUGHPUT, f"84 1000 10 2000 2 2 {PHASE1}".split(), nat64)
+    _, right = neighbors_request(nat64, arguments).neighbors
+    assert any(ip_address("198.19.3.233") in network for network in right.answers)
+    varying: dict[str, str | None] = {"IP_R_var": "3", "IP_R_min": "2", "IP_R_max": "9", "IPv6_R_offset": "14"}
+    one_way = parse_conf(conf_text("siit", Reverse="0", **varying))
+    arguments = parse_arguments(Program.THROUGHPUT, ["84", "1000", "10", "2000", "2", "2"], one_way)
+    assert [each.side for each in neighbors_request(one_way, arguments).neighbors] == [Side.LEFT]
+
+
 def test_background_needs_a_neighbor_of_its_own() -> None:
     conf = parse_conf(conf_text("siit"))
     arguments = parse_arguments(Program.THROUGHPUT, ["84", "1000", "10", "2000", "2", "1"], conf)
