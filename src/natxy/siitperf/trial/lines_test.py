@@ -209,28 +209,47 @@ def test_what_siitperf_would_count_as_received_is_told(result: TrialResult, caps
     )
 
 
+def late(stream: StreamResult, max_ns: int, p999_ns: int = 0, overrun_ns: int = 0, lost: int = 0) -> StreamResult:
+    pacing = {"max_ns": max_ns, "p999_ns": p999_ns, "overrun_ns": overrun_ns}
+    return stream.model_copy(update={"pacing": stream.pacing.model_copy(update=pacing), "lost": lost})
+
+
 def test_a_sender_that_was_late_is_told_by_direction(result: TrialResult, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     forward, reverse = result.streams
-
-    def late(stream: StreamResult, max_ns: int, p999_ns: int = 0, overrun_ns: int = 0) -> StreamResult:
-        update = {"max_ns": max_ns, "p999_ns": p999_ns, "overrun_ns": overrun_ns}
-        return stream.model_copy(update={"pacing": stream.pacing.model_copy(update=update)})
-
     background = forward.model_copy(update={"name": "Forward background"})
-    streams = [late(forward, 4_000_000, 12_300), late(background, 2_000_000, 700_000, 1500), late(reverse, 1_000_000)]
+    streams = [
+        late(forward, 4_000_000, 12_300),
+        late(background, 2_000_000, 700_000, 1500, lost=1),
+        late(reverse, 1_000_000, lost=1),
+    ]
     remark_on(result.model_copy(update={"streams": streams}), False, strict=True)
     assert capsys.readouterr().err == (
         "natxy: Forward frames left late: by up to 4.000 ms, 99.9 % by up to 0.700 ms, the last one by 0.002 ms\n"
     )
 
 
-def test_frames_out_of_order_are_told_and_are_received(result: TrialResult, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("lost", "p999_ns", "told"), [(0, 1_000_000, False), (1, 0, True), (0, 1_000_001, True)])
+def test_lateness_is_told_where_it_may_have_cost_frames_or_was_one_of_many(
+    result: TrialResult, capsys: pytest.CaptureFixture[str], lost: int, p999_ns: int, told: bool
+) -> None:
     capsys.readouterr()
     forward, reverse = result.streams
-    streams = [forward, reverse.model_copy(update={"reordered": 3})]
+    streams = [late(forward, 4_000_000, p999_ns, lost=lost), reverse]
     remark_on(result.model_copy(update={"streams": streams}), False, strict=False)
-    assert capsys.readouterr().err == "natxy: 3 frames of Reverse arrived out of order\n"
+    assert capsys.readouterr().err.count("\n") == told
+
+
+@pytest.mark.parametrize(("received", "told"), [(3000, True), (3001, False)])
+def test_frames_out_of_order_are_told_if_they_are_one_in_a_thousand(
+    result: TrialResult, capsys: pytest.CaptureFixture[str], received: int, told: bool
+) -> None:
+    """They count as received."""
+    capsys.readouterr()
+    forward, reverse = result.streams
+    streams = [forward, reverse.model_copy(update={"received": received, "reordered": 3})]
+    remark_on(result.model_copy(update={"streams": streams}), False, strict=False)
+    assert capsys.readouterr().err == ("natxy: 3 frames of Reverse arrived out of order\n" if told else "")
 
 
 def test_remarks_have_no_word_that_scripts_look_for(capsys: pytest.CaptureFixture[str]) -> None:
