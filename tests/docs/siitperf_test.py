@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from natxy.plan.yaml.schema import field_names, plan_schema
 from natxy.siitperf.importing.source import PROCEDURES
 from natxy.siitperf.keys import KEYS
+from natxy.siitperf.trial.usage import VARIABLES
 from tests.support.pages import REPOSITORY
 
 _TEXT: Final = (REPOSITORY / "docs" / "how-to" / "from-siitperf.md").read_text(encoding="utf-8")
@@ -97,3 +98,13 @@ def test_the_table_of_scripts_has_every_procedure() -> None:
     named = [quoted(last)[0] for _, last in rows("script") if quoted(last)]
     of_scripts = {name for *_, last in rows("script") for name in quoted(last) if name in PROCEDURES}
     assert {*named} <= of_scripts == {*PROCEDURES}
+
+
+def test_the_table_of_variables_has_all_that_the_programs_read() -> None:
+    named = [name for first, _ in rows_of_programs() for name in quoted(first)]
+    assert named == [*VARIABLES]
+
+
+def rows_of_programs() -> list[list[str]]:
+    """Returns the cells of the table of variables whose names begin with NATXY_SIITPERF_."""
+    return [row.strip("| ").split(" | ") for row in re.findall(r"^\| `NATXY_SIITPERF_.*\|$", _TEXT, re.MULTILINE)]

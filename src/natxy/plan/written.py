@@ -39,7 +39,7 @@ from natxy.published import published_names
 from natxy.untrusted.validation import guess
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
-_NAME: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
+NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
 # A cell of a sweep has the swept experiment's name and its coordinates.
 _CELL_NAME_PATTERN: Final = NAME_PATTERN + r"(/[A-Za-z0-9._=,:%+-]+)?"
 
@@ -103,7 +103,7 @@ def _known_table(name: str) -> str:
 class ExperimentPlan(PlanModel):
     """An experiment, or a cell of a sweep."""
 
-    name: Annotated[str, Pattern(_CELL_NAME_PATTERN, _NAME), Field(max_length=200)]
+    name: Annotated[str, Pattern(_CELL_NAME_PATTERN, NAME_EXPECTED), Field(max_length=200)]
     title: str | None = None
     sweep: str | None = None
     """Rows of fields that change together; in a resolved plan, the swept experiment's name."""
@@ -181,7 +181,7 @@ class ExperimentPlan(PlanModel):
 class Plan(PlanModel):
     """A plan. The models of its parts describe their fields."""
 
-    name: Annotated[str, Pattern(NAME_PATTERN, _NAME), Field(max_length=64)]
+    name: Annotated[str, Pattern(NAME_PATTERN, NAME_EXPECTED), Field(max_length=64)]
     description: str = ""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     """Seed of every pseudorandom choice; the same seed sends the same frames."""

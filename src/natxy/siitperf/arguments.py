@@ -42,6 +42,37 @@ class ArgumentError(PlanError):
     page = "how-to/from-siitperf.md#from-siitperfconf-to-a-plan"
 
 
+@dataclass(frozen=True)
+class Argument:
+    """States what an argument is, the least and the most that it may be, and what `--help` says besides."""
+
+    what: str
+    least: int
+    most: int
+    means: str
+
+
+ARGUMENTS: Final = {
+    "size": Argument("the size of an IPv6 frame in bytes", 84, 1538, "IPv4 frames are 20 shorter"),
+    "rate": Argument("frames per second", 1, LARGEST_RATE_FPS, "in each active direction"),
+    "dur": Argument("seconds", 1, 3600, "for which frames are sent"),
+    "gto": Argument("milliseconds", 0, 60_000, "for which frames may still arrive"),
+    "n": Argument("a number of frames", 2, _MOST_32, "after which the order of foreground and background repeats"),
+    "m": Argument(
+        "a number of frames", 0, _MOST_32, "the first of each n, that are foreground; others are native IPv6"
+    ),
+    "N": Argument("a number of frames", 1, _MOST_32, "in phase 1, which makes connections"),
+    "M": Argument("a number of entries", 1, _MOST_32, "of the state table, from which replies are made"),
+    "R": Argument("frames per second", 1, LARGEST_RATE_FPS, "in phase 1"),
+    "T": Argument("milliseconds", 1, 2000, "for which frames of phase 1 may still arrive"),
+    "D": Argument("milliseconds", 1, _MOST_MS, "from the start of phase 1 to that of phase 2"),
+    "delay": Argument("seconds", 0, 3600, "before the first tagged frame"),
+    "timestamps": Argument("a number of frames", 1, 50_000, "that are tagged in each direction"),
+    "frame_timeout": Argument("milliseconds", 0, _MOST_MS, "after which a frame is lost; 0 measures the PDV"),
+}
+"""Has all arguments by name; `names_of` has their order."""
+
+
 class Program(StrEnum):
     THROUGHPUT = "siitperf-tp"
     LATENCY = "siitperf-lat"
@@ -103,7 +134,7 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
     """Reads the arguments of a program. Raises ArgumentError with the first error, or ConfError if the configuration
     contradicts itself."""
     check(conf)
-    names = _names(program, conf)
+    names = names_of(program, stateful=bool(conf.number("Stateful")))
     if len(given) < len(names):
         raise ArgumentError(f"{len(given)} arguments, expected {len(names)}: {program} {' '.join(names)}")
     # Only siitperf-tp ignores what comes after its last argument.
@@ -111,21 +142,21 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
         raise ArgumentError(f"{len(given)} arguments, expected {len(names)}: {program} {' '.join(names)}")
     texts = dict(zip(names, given, strict=False))
 
-    def number(name: str, least: int, most: int, what: str) -> int:
-        match = _DECIMAL.match(texts[name])
-        if match is None or not least <= int(match[1]) <= most:
-            raise ArgumentError(f"{name} is {texts[name]!r}, expected {what} from {least} to {most}")
+    def number(name: str) -> int:
+        match, of = _DECIMAL.match(texts[name]), ARGUMENTS[name]
+        if match is None or not of.least <= int(match[1]) <= of.most:
+            raise ArgumentError(f"{name} is {texts[name]!r}, expected {of.what} from {of.least} to {of.most}")
         return int(match[1])
 
-    n = number("n", 2, _MOST_32, "a number of frames")
+    n = number("n")
     arguments = Arguments(
         program=program,
-        size=number("size", 84, 1538, "the size of an IPv6 frame in bytes"),
-        rate_fps=number("rate", 1, LARGEST_RATE_FPS, "frames per second"),
-        duration_s=number("dur", 1, 3600, "seconds"),
-        timeout_ms=number("gto", 0, 60_000, "milliseconds"),
+        size=number("size"),
+        rate_fps=number("rate"),
+        duration_s=number("dur"),
+        timeout_ms=number("gto"),
         n=n,
-        m=number("m", 0, _MOST_32, "a number of frames"),
+        m=number("m"),
     )
     if arguments.size > _LONGEST_IPV6:
         has_ipv6 = any(family(conf, direction.sender) == Family.IPV6 for direction in active(conf))
@@ -134,24 +165,24 @@ def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Argum
     extra: dict[str, object] = {}
     if direction := initiator(conf):
         phase1 = Phase1(
-            frames=number("N", 1, _MOST_32, "a number of frames"),
-            table=number("M", 1, _MOST_32, "a number of entries"),
-            rate_fps=number("R", 1, LARGEST_RATE_FPS, "frames per second"),
-            timeout_ms=number("T", 1, 2000, "milliseconds"),
-            start_of_phase2_ms=number("D", 1, _MOST_MS, "milliseconds"),
+            frames=number("N"),
+            table=number("M"),
+            rate_fps=number("R"),
+            timeout_ms=number("T"),
+            start_of_phase2_ms=number("D"),
         )
         extra["phase1"] = phase1
         arguments = _replaced(arguments, extra)
         _check_phase1(arguments, phase1, conf, direction)
     if program is Program.LATENCY:
-        extra["delay_s"] = delay = number("delay", 0, 3600, "seconds")
-        extra["timestamps"] = tags = number("timestamps", 1, 50_000, "a number of frames")
+        extra["delay_s"] = delay = number("delay")
+        extra["timestamps"] = tags = number("timestamps")
         if delay >= arguments.duration_s:
             raise ArgumentError(f"delay is {delay}, expected less than dur, {arguments.duration_s}")
         if tags > (arguments.duration_s - delay) * arguments.rate_fps:
             raise ArgumentError(f"timestamps is {tags}, more than the frames after the delay; lower it")
     if program is Program.PDV:
-        extra["frame_timeout_ms"] = limit = number("frame_timeout", 0, _MOST_MS, "milliseconds")
+        extra["frame_timeout_ms"] = limit = number("frame_timeout")
         if limit >= 1000 * arguments.duration_s + arguments.timeout_ms:
             raise ArgumentError(f"frame_timeout is {limit}, expected less than 1000·dur + gto")
     return _replaced(arguments, extra)
@@ -166,7 +197,7 @@ def counts_connections(arguments: Arguments, conf: Conf) -> bool:
 
 def ignored(program: Program, given: Sequence[str], conf: Conf) -> Iterator[str]:
     """Yields a sentence on each of the arguments, which were read, that is not what it seems to be."""
-    names = _names(program, conf)
+    names = names_of(program, stateful=bool(conf.number("Stateful")))
     for name, text in zip(names, given, strict=False):
         match = _DECIMAL.match(text)
         if match is not None and (rest := text[match.end() :].strip()):
@@ -175,9 +206,10 @@ def ignored(program: Program, given: Sequence[str], conf: Conf) -> Iterator[str]
         yield f"siitperf ignores what comes after {names[-1]}, and so does natxy: {' '.join(surplus)!r}"
 
 
-def _names(program: Program, conf: Conf) -> list[str]:
+def names_of(program: Program, *, stateful: bool) -> list[str]:
+    """Returns the names of a program's arguments in their order."""
     names = ["size", "rate", "dur", "gto", "n", "m"]
-    if conf.number("Stateful"):
+    if stateful:
         names += ["N", "M", "R", "T", "D"]
     return names + {Program.LATENCY: ["delay", "timestamps"], Program.PDV: ["frame_timeout"]}.get(program, [])
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from natxy.errors import PlanError
-from natxy.siitperf.keys import ALIASES, KEYS, MAC, OLD_VALUES, Key, Kind, Value
+from natxy.siitperf.keys import ALIASES, KEYS, OLD_VALUES, Key, Kind, Value, mac_in
 from natxy.untrusted.validation import guess
 
 FILE: Final = "siitperf.conf"
@@ -201,8 +201,8 @@ def _written_address(key: Key, given: str, where: str) -> _Read:
             return _Read(IPv6Address(word), *ignored)
     except ValueError:
         pass
-    if key.kind is Kind.MAC and MAC.fullmatch(word):
-        return _Read(":".join(f"{int(part, 16):02x}" for part in word.split(":")), *ignored)
+    if key.kind is Kind.MAC and (mac := mac_in(word)):
+        return _Read(mac, *ignored)
     raise ConfError(f"{where}: expected {key.expected}, got {_short(word)!r}")
 
 

@@ -14,7 +14,7 @@ Value = int | str | IPv4Address | IPv6Address
 # A port, and the 16 bits of an address that vary.
 _MOST_16: Final = 65_535
 _MOST_CORE: Final = 1023
-MAC: Final = re.compile(r"[0-9A-Fa-f]{1,2}(:[0-9A-Fa-f]{1,2}){5}")
+_MAC: Final = re.compile(r"[0-9A-Fa-f]{1,2}(:[0-9A-Fa-f]{1,2}){5}")
 
 
 class Kind(Enum):
@@ -103,3 +103,10 @@ ALIASES: Final = {"Responder-ports": "Responder-tuples"}
 
 OLD_VALUES: Final = {("Enumerate-ports", 4): 3}
 """Maps values that mean something else since 2022 to those that mean the same now."""
+
+
+def mac_in(word: str) -> str | None:
+    """Returns a MAC address with two small digits for each byte, as siitperf reads it; None if the word is none."""
+    if not _MAC.fullmatch(word):
+        return None
+    return ":".join(f"{int(part, 16):02x}" for part in word.split(":"))

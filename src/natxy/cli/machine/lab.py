@@ -18,6 +18,7 @@ from natxy.cli.measuring import prepare
 from natxy.errors import DutError
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.yaml.loading import load_plan
+from natxy.siitperf.trial.neighbors import DUT_MACS
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
 from natxy.siitperf.trial.trial import FLOOR_MS
 from natxy.standing.keeper import keep_lab
@@ -112,6 +113,7 @@ def _how_to_use(lab: StandingLab) -> Iterator[str]:
         RIGHT: "right",
         IO: lab.io,
         CORES: ",".join(map(str, lab.tester_cores)),
+        DUT_MACS: ",".join(lab.dut_macs),
         FLOOR_MS: str(_PATIENCE_MS),
         "NATXY_LAB_TESTER": lab.tester,
         "NATXY_LAB_DUT": lab.dut,

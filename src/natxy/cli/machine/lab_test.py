@@ -27,9 +27,11 @@ def test_a_shell_takes_only_the_variables() -> None:
     lines = [*_how_to_use(LAB)]
     assert all(line.startswith(("# ", "export NATXY_")) for line in lines)
     assert "touch here" in lines[0]
-    script = 'touch() { echo executed; }; eval "$1"; echo "$NATXY_SIITPERF_CORES $NATXY_LAB_DUT"'
+    script = (
+        'touch() { echo executed; }; eval "$1"; echo "$NATXY_SIITPERF_CORES $NATXY_LAB_DUT $NATXY_SIITPERF_DUT_MACS"'
+    )
     done = subprocess.run(["sh", "-c", script, "sh", "\n".join(lines)], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("0,2 natxy-1-2-dut\n", "")
+    assert (done.stdout, done.stderr) == (f"0,2 natxy-1-2-dut {','.join(LAB.dut_macs)}\n", "")
 
 
 def test_keys_of_siitperf_conf_have_the_family_of_each_side() -> None:

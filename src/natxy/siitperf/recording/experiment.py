@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,13 +14,14 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
+from natxy.plan.written import NAME_EXPECTED, NAME_PATTERN
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.planned import UnknownGateway, settings_of
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
-from natxy.siitperf.trial.phases import PROCEDURE
+from natxy.siitperf.trial.phases import PROCEDURE, SERIES
 from natxy.untrusted.texts import plain
 
 _PROCEDURES: Final[Mapping[Program, str]] = {
@@ -30,6 +32,7 @@ _PROCEDURES: Final[Mapping[Program, str]] = {
 LOSSES: Final = "frame-loss-rate"
 """The procedure whose script makes the same calls as a search for the throughput."""
 GATEWAY: Final = "unknown"
+_LONGEST_SERIES: Final = 64
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,12 @@ class Part:
     direction_names: Mapping[str, str]
 
     @classmethod
-    def of(cls, conf: Conf, arguments: Arguments, asked: str | None = None) -> Part:
-        """Raises PlanError when no plan can express the trial, or when it cannot be of the procedure `asked`."""
+    def of(cls, conf: Conf, arguments: Arguments, asked: str | None = None, series: str | None = None) -> Part:
+        """Raises PlanError when no plan can express the trial, or when it cannot be of the procedure `asked`.
+
+        `series` is the user's name of what a script measures.
+        """
+        _check_series(series)
         procedure = _procedure(conf, arguments, asked)
         general = arguments
         tried_fps = None
@@ -59,9 +66,11 @@ class Part:
             general = replace(arguments, phase1=replace(arguments.phase1, rate_fps=LARGEST_RATE_FPS))
         source = Source(replace(conf, remarks=()), procedure, general)
         (planned,) = plan_of(import_plan(source), Path(conf.path)).experiments
-        title = f"{arguments.program} {_shown(arguments, procedure)}"
+        title = f"{series}: " if series else ""
+        title += f"{arguments.program} {_shown(arguments, procedure)}"
+        name = f"{series}-{procedure}" if series else procedure
         # However many repetitions the script begins, they are all that were asked for, and it chooses the rates.
-        stated = {"name": procedure, "title": title, "repeat": Repeat(at_most=1), "search": None}
+        stated = {"name": name, "title": title, "repeat": Repeat(at_most=1), "search": None}
         if procedure == LOSSES:
             stated["procedure"] = FrameLossRateConfig()
         experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=GATEWAY)})
@@ -71,7 +80,7 @@ class Part:
     @property
     def settings(self) -> dict[str, Any]:
         """Returns the settings that trials of the same experiment have in common."""
-        return settings_of(self.experiment, "name", "title")
+        return settings_of(self.experiment, "name")
 
     @property
     def counts_phase1(self) -> bool:
@@ -85,6 +94,12 @@ class Part:
             name = " ".join([self.direction_names.get(direction, direction), *rest])
             streams.append(stream.model_copy(update={"name": name}))
         return result.model_copy(update={"streams": streams})
+
+
+def _check_series(series: str | None) -> None:
+    if series and not (len(series) <= _LONGEST_SERIES and re.fullmatch(NAME_PATTERN, series)):
+        text = f"expected at most {_LONGEST_SERIES} {NAME_EXPECTED}, such as nft-4-cores"
+        raise PlanError(f"{SERIES} is {plain(series)!r}, {text}")
 
 
 def _procedure(conf: Conf, arguments: Arguments, asked: str | None) -> str:

@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -96,10 +97,11 @@ def _append(
     broken_off: BaseException | None,
 ) -> None:
     settings = part.settings
-    record = next((each for each in experiments if settings_of(each.planned, "name", "title") == settings), None)
+    record = next((each for each in experiments if settings_of(each.planned, "name") == settings), None)
     if record is None:
-        same = [each for each in experiments if each.procedure == part.experiment.procedure.name]
-        name = f"{part.experiment.name}-{len(same) + 1}" if same else part.experiment.name
+        taken = {each.name for each in experiments}
+        numbered = (f"{part.experiment.name}-{number}" for number in count(2))
+        name = next(name for name in chain([part.experiment.name], numbered) if name not in taken)
         experiment_id = store.add_experiment(part.experiment.model_copy(update={"name": name}))
     else:
         experiment_id = record.id

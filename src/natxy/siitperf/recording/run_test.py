@@ -60,6 +60,7 @@ class Simulated:
     folder: Path
     printed: Callable[[], str]
     procedure: str | None = None
+    series: str | None = None
 
     def __call__(self, program: str, arguments: str) -> str:
         self.printed()
@@ -72,7 +73,7 @@ class Simulated:
         parsed = parse_arguments(PROGRAMS[program], arguments.split(), conf)
         self.dut.table.clear()
         phases = [*run(Test.of(conf, parsed, {}), SimulatedEngine(self.dut))]  # type: ignore[arg-type]
-        return Part.of(conf, parsed, self.procedure), phases
+        return Part.of(conf, parsed, self.procedure, self.series), phases
 
     def experiment(self) -> ExperimentRecord:
         (found,) = RunReader(self.folder).run.experiments
@@ -224,6 +225,34 @@ def test_a_procedure_that_a_call_cannot_be_of(
     with pytest.raises(PlanError) as caught:
         call(program, arguments)
     assert error in str(caught.value)
+
+
+def test_series_of_other_names_are_apart(simulated: Callable[..., Simulated]) -> None:
+    call = simulated(conf_text("siit"), forwarding_fps=3000)
+    for series, maximum in (("nft", 4000), (None, 4000), ("jool", 2000), ("nft", 4000)):
+        call.series = series
+        binary_rate(Bed(call), maximum, 100)
+    call("tp", "128 1000 1 500 2 2")
+    found = RunReader(call.folder).run.experiments
+    assert [(each.name, each.title, len(each.repetitions)) for each in found] == [
+        ("nft-throughput", "nft: siitperf-tp 84 r 1 500 2 2", 2),
+        ("throughput", "siitperf-tp 84 r 1 500 2 2", 1),
+        ("jool-throughput", "jool: siitperf-tp 84 r 1 500 2 2", 1),
+        ("nft-throughput-2", "nft: siitperf-tp 128 r 1 500 2 2", 1),
+    ]
+    call.printed()
+    show(call.folder, LastingConsole())
+    text = call.printed()
+    assert "nft: siitperf-tp 84 r 1 500 2 2" in text
+    assert "jool: siitperf-tp 84 r 1 500 2 2" in (call.folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("series", ["Jool", "a b", "-a", "a/b", "a" * 65, "a\n"])
+def test_a_name_that_no_plan_has_is_an_error(simulated: Callable[..., Simulated], series: str) -> None:
+    call = simulated(conf_text("siit"))
+    call.series = series
+    with pytest.raises(PlanError, match=r"NATXY_SIITPERF_NAME is .*, expected at most 64 small letters, digits"):
+        call("tp", "84 1000 1 500 2 2")
 
 
 def test_delays_are_natxys_figures(simulated: Callable[..., Simulated]) -> None:

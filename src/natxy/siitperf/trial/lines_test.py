@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from unittest.mock import MagicMock
 
 import pytest
@@ -17,8 +17,11 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.siitperf.arguments import Program, parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.trial.lines import remark, remark_on
+from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
 from natxy.siitperf.trial.trial import STRICT, Test, run
 from tests.support.siitperf_confs import conf_text
+
+OTHER = "02:00:00:00:00:99"
 
 
 @pytest.fixture
@@ -89,6 +92,9 @@ def test_frames_of_which_none_arrives_are_told_with_the_mac_address_that_they_we
         "natxy: none of the 1000 frames of Forward arrived; they were sent to 02:00:00:00:00:11 (MAC-L-DUT): compare"
     )
     assert printed.err.count("\n") == 1
+    test = replace(call_with(None), conf=with_dut_macs(call_with(None).conf, {DUT_MACS: ",".join(2 * [OTHER])}))
+    assert len([*run(test, engine)]) == 1
+    assert f"; they were sent to {OTHER} ({DUT_MACS}): compare" in capsys.readouterr().err
 
 
 def test_the_lines_of_a_test_with_both_phases(

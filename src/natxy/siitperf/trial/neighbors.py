@@ -6,14 +6,19 @@ siitperf answers neither ARP nor neighbour solicitations, so that a gateway need
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_network, summarize_address_range
+from typing import Final
 
 from natxy.engine.messages.common import IPNetwork, Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
+from natxy.errors import PlanError
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import Arguments
 from natxy.siitperf.conf import Conf
+from natxy.siitperf.keys import mac_in
 from natxy.siitperf.sides import (
     Letter,
     active,
@@ -25,8 +30,29 @@ from natxy.siitperf.sides import (
     networks,
     real_key,
 )
+from natxy.untrusted.texts import plain
 
-_LOW_32 = 0xFFFF_FFFF
+DUT_MACS: Final = "NATXY_SIITPERF_DUT_MACS"
+"""The variable that names the gateway's MAC addresses instead of the configuration."""
+
+_LOW_32: Final = 0xFFFF_FFFF
+
+
+def with_dut_macs(conf: Conf, environment: Mapping[str, str]) -> Conf:
+    """Returns the configuration with the gateway's MAC addresses that the environment has, if any.
+
+    These keys have no line then. Raises PlanError unless there are two MAC addresses.
+    """
+    given = environment.get(DUT_MACS)
+    if not given:
+        return conf
+    macs = [mac_in(word.strip()) for word in given.split(",")]
+    if len(macs) != len(Letter) or None in macs:
+        expected = "the gateway's MAC addresses on the left and the right, such as a0:36:9f:74:73:64,a0:36:9f:74:73:66"
+        raise PlanError(f"{DUT_MACS} is {plain(given)!r}, expected {expected}")
+    stated = {f"MAC-{side}-DUT": mac for side, mac in zip(Letter, macs, strict=True) if mac}
+    lines = {key: line for key, line in conf.lines.items() if key not in stated}
+    return replace(conf, values={**conf.values, **stated}, lines=lines)
 
 
 def neighbors_request(conf: Conf, arguments: Arguments) -> NeighborsResolve:

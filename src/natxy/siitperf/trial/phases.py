@@ -15,6 +15,9 @@ RUN: Final = "NATXY_SIITPERF_RUN"
 PROCEDURE: Final = "NATXY_SIITPERF_PROCEDURE"
 """The variable that says what a script measures, where its calls are also those of another one."""
 
+SERIES: Final = "NATXY_SIITPERF_NAME"
+"""The variable that names what a script measures: experiments of another name are others."""
+
 
 @dataclass(frozen=True)
 class Phase:

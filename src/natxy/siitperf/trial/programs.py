@@ -20,10 +20,12 @@ from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import ArgumentError, Program, ignored, parse_arguments
 from natxy.siitperf.conf import FILE, Conf, ConfError, read_conf
 from natxy.siitperf.rules import check
-from natxy.siitperf.trial.lines import fail, remark
-from natxy.siitperf.trial.phases import PROCEDURE, RUN, Phase
+from natxy.siitperf.trial.lines import fail, remark, say
+from natxy.siitperf.trial.neighbors import with_dut_macs
+from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES, Phase
 from natxy.siitperf.trial.ports import Tester, find_tester
 from natxy.siitperf.trial.trial import Test, check_requests, prepare, run
+from natxy.siitperf.trial.usage import HELP, usage
 
 UNUSABLE: Final = 255
 BROKEN: Final = 1
@@ -47,6 +49,9 @@ def pdv() -> None:
 
 def main(program: Program, given: Sequence[str]) -> int:
     """Runs a program in the current directory; returns its exit code."""
+    if len(given) == 1 and given[0] in HELP:
+        say(usage(program))
+        return 0
     try:
         return _main(program, given)
     except KeyboardInterrupt:
@@ -62,6 +67,7 @@ def _main(program: Program, given: Sequence[str]) -> int:
             conf = read_conf(Path(FILE))
             for each in conf.remarks:
                 remark(f"{FILE}, line {each.line}: {each.text}")
+            conf = with_dut_macs(conf, os.environ)
             test = _test(program, given, conf)
             for text in ignored(program, given, conf):
                 remark(text)
@@ -133,7 +139,7 @@ def _recorder(test: Test, tester: Tester) -> Record:
 
     folder = Path(given)
     check_folder(folder)
-    part = Part.of(test.conf, test.arguments, os.environ.get(PROCEDURE))
+    part = Part.of(test.conf, test.arguments, os.environ.get(PROCEDURE), os.environ.get(SERIES))
     sides = {f"{port.side} port": port.device for port in tester.ports}
     described = {"testbed": "the ports of the programs that stand in for siitperf's", **sides}
     began = MachineLoad.now()

@@ -18,10 +18,12 @@ from natxy.errors import EngineDiedError, PlanError
 from natxy.locks.files import exclusive, holders
 from natxy.siitperf.arguments import Program
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
 from natxy.siitperf.trial.phases import RUN
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
+from natxy.siitperf.trial.usage import VARIABLES
 from tests.support.command import HANG_S
 from tests.support.siitperf_confs import CONFS, conf_text
 
@@ -34,7 +36,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
-    for name in (LEFT, RIGHT, IO, CORES, FLOOR_MS, STRICT):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
     def called(
@@ -71,6 +73,48 @@ def test_an_error_is_one_line_and_the_exit_code_255(call: Call, arguments: str, 
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("program", "order"),
+    [
+        (Program.THROUGHPUT, "size rate dur gto n m [N M R T D]"),
+        (Program.LATENCY, "size rate dur gto n m [N M R T D] delay timestamps"),
+        (Program.PDV, "size rate dur gto n m [N M R T D] frame_timeout"),
+    ],
+)
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_help_has_the_arguments_in_order_and_the_variables(
+    call: Call, program: Program, order: str, asked: str
+) -> None:
+    code, out, err = call([asked], None, program)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: {program} {order}\n")
+    listed, of_environment = out.split("Variables of the environment:\n")
+    assert re.findall(r"^  (\S+) ", listed, re.MULTILINE) == re.sub(r"[][]", "", order).split()
+    assert re.findall(r"^  (\S+) ", of_environment, re.MULTILINE) == [*VARIABLES]
+    assert out.endswith("docs/how-to/from-siitperf.md#siitperfs-programs\n")
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+
+
+@pytest.mark.parametrize("arguments", ["84 --help", "--help 84", "", "--version"])
+def test_other_calls_are_as_siitperfs(call: Call, arguments: str) -> None:
+    code, out, err = call(arguments, conf_text("siit"))
+    assert (code, out) == (UNUSABLE, "")
+    assert err.startswith("Input Error: ")
+
+
+def test_the_environment_has_the_gateways_mac_addresses(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = parse_conf(conf_text("siit", MAC_L_DUT=None))
+    changed = with_dut_macs(conf, {DUT_MACS: "A0:36:9f:74:73:6, a0:36:9f:74:73:07"})
+    assert (changed.mac("MAC-L-DUT"), changed.mac("MAC-R-DUT")) == ("a0:36:9f:74:73:06", "a0:36:9f:74:73:07")
+    assert changed.mac("MAC-L-Tester") == conf.mac("MAC-L-Tester")
+    assert with_dut_macs(conf, {DUT_MACS: ""}) is conf
+    for name, value in {LEFT: "nothing0", RIGHT: "nothing1", DUT_MACS: "02:00:00:00:00:11,02:00:00:00:01:11"}.items():
+        monkeypatch.setenv(name, value)
+    code, _, err = call(STATELESS, conf_text("siit", MAC_L_DUT=None, MAC_R_DUT=None))
+    assert code == UNUSABLE
+    assert err.startswith(f"Error: {LEFT}: no interface 'nothing0'")
+
+
 # Of background frames alone, and the offset of an address that the right does not have.
 _UNNEEDED = {("siit", "IPv6-R-Real"), ("nat64-many", "IPv4-R-offset")}
 _NEEDED = [
@@ -103,6 +147,8 @@ def test_a_missing_key_is_named(call: Call, name: str, key: str) -> None:
         ({FLOOR_MS: "soon"}, f"Error: {FLOOR_MS} is 'soon', expected 0 to 1000 milliseconds"),
         ({FLOOR_MS: "2000"}, f"Error: {FLOOR_MS} is '2000'"),
         ({FLOOR_MS: "nan"}, f"Error: {FLOOR_MS} is 'nan'"),
+        ({DUT_MACS: "02:00:00:00:00:11"}, f"Error: {DUT_MACS} is '02:00:00:00:00:11', expected the gateway's MAC addr"),
+        ({DUT_MACS: "02:00:00:00:00:11,x"}, f"Error: {DUT_MACS} is '02:00:00:00:00:11,x', expected"),
         ({STRICT: "yes"}, f"Error: {STRICT} is 'yes', expected 1, 0 or nothing"),
     ],
 )

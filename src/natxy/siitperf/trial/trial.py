@@ -21,7 +21,7 @@ from natxy.siitperf.conf import FILE, Conf
 from natxy.siitperf.sides import Direction, active, initiator
 from natxy.siitperf.trial.delays import latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
-from natxy.siitperf.trial.neighbors import neighbors_request
+from natxy.siitperf.trial.neighbors import DUT_MACS, neighbors_request
 from natxy.siitperf.trial.phases import Phase
 from natxy.siitperf.trial.ports import Tester
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
@@ -160,10 +160,11 @@ def _say_total_loss(test: Test, result: TrialResult, directions: Iterable[Direct
         sent = sum(stream.sent for stream in streams)
         if sent and not any(stream.received + stream.timed_out for stream in streams):
             key = f"MAC-{direction.sender}-DUT"
+            named_by = key if key in test.conf.lines else DUT_MACS
             remark(
                 f"none of the {sent} frames of {of or direction.key} arrived; they were sent to {test.conf.mac(key)} "
-                f"({key}): compare it with the gateway's interface there (`ip link`), then its routes and rules with "
-                f"the addresses of {FILE}"
+                f"({named_by}): compare it with the gateway's interface there (`ip link`), then its routes and rules "
+                f"with the addresses of {FILE}"
             )
 
 
