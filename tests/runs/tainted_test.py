@@ -65,12 +65,14 @@ VALUES: Final = {
     "import --testbed": TAINT,
     "history --plan": f"{TAINT}stored", "export --output": "OUT.csv", "history --output": "OUT.html",
     "bundle --output": "OUT.zip",
+    "leave-out --experiment": TAINT, "leave-out --repetition": "1", "leave-out --step": "1",
 }  # fmt: skip
 # Cases that are bad usage: their error is looked at.
 REFUSED: Final = {
     ("report", "--output"), ("export", ""), ("judge", "--plan"),
     ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"),
     ("import", "--testbed"),
+    ("leave-out", ""), ("leave-out", "--experiment"), ("leave-out", "--repetition"), ("leave-out", "--step"),
 }  # fmt: skip
 # Cases that would change the machine.
 LEFT_OUT: Final = {("doctor", "--fix")}

@@ -39,6 +39,7 @@ from natxy.cli.run import run
 from natxy.cli.selftest import selftest
 from natxy.cli.siitperf.import_conf import import_conf
 from natxy.cli.siitperf.install import install_siitperf
+from natxy.cli.siitperf.leave_out import leave_out_call
 
 # Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
 completion_init()
@@ -60,6 +61,7 @@ app.command("list", cls=Verb)(list_names)
 app.command("compare", cls=Verb)(compare_runs)
 app.command("import", cls=Verb)(import_conf)
 app.command("install-siitperf", cls=Verb)(install_siitperf)
+app.command("leave-out", cls=Verb)(leave_out_call)
 _lab = typer.Typer(cls=Group, help="Keep the lab of a plan standing, and remove it.", no_args_is_help=True)
 _lab.command("up", cls=Verb)(lab_up)
 _lab.command("down", cls=Verb)(lab_down)

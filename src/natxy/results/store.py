@@ -213,6 +213,22 @@ class RunStore:
         """Deletes the trial `first_id` and all later ones of the repetition, because they are measured again."""
         self._db.execute("DELETE FROM trial WHERE repetition_id = ? AND id >= ?", (repetition_id, first_id))
 
+    def move_repetition(self, repetition_id: int, experiment_id: int, number: int) -> None:
+        """Makes a repetition one of another experiment, with that number."""
+        self._db.execute(
+            "UPDATE repetition SET experiment_id = ?, number = ? WHERE id = ?", (experiment_id, number, repetition_id)
+        )
+
+    def move_step(self, repetition_id: int, number: int, to_id: int) -> None:
+        """Makes a step of a search one of another repetition."""
+        self._db.execute(
+            "UPDATE trial SET repetition_id = ? WHERE repetition_id = ? AND number = ?", (to_id, repetition_id, number)
+        )
+
+    def remove_experiment(self, experiment_id: int) -> None:
+        """Removes an experiment that has no repetitions."""
+        self._db.execute("DELETE FROM experiment WHERE id = ?", (experiment_id,))
+
     def finish_repetition(
         self,
         repetition_id: int,

@@ -36,6 +36,7 @@ PAGES: Final = {
     "import": "how-to/from-siitperf.md",
     "lab": "how-to/lab.md",
     "install-siitperf": "how-to/from-siitperf.md#siitperfs-programs",
+    "leave-out": "how-to/from-siitperf.md#recorded-trials",
     "explain": "reference/glossary.md",
     "help": "reference/cli.md",
     "list": "reference/cli.md",

@@ -31,6 +31,8 @@ _PROCEDURES: Final[Mapping[Program, str]] = {
 }
 LOSSES: Final = "frame-loss-rate"
 """The procedure whose script makes the same calls as a search for the throughput."""
+STEPPED: Final = frozenset({"throughput", LOSSES, "connection-rate"})
+"""Names the procedures of which each call is a step; a call of any other one is a repetition."""
 GATEWAY: Final = "unknown"
 _LONGEST_SERIES: Final = 64
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from natxy import __version__
 from natxy.errors import NatxyError, PlanError
+from natxy.plan.experiment import Experiment
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
@@ -97,19 +98,13 @@ def _append(
     broken_off: BaseException | None,
 ) -> None:
     settings = part.settings
-    record = next((each for each in experiments if settings_of(each.planned, "name") == settings), None)
-    if record is None:
-        taken = {each.name for each in experiments}
-        numbered = (f"{part.experiment.name}-{number}" for number in count(2))
-        name = next(name for name in chain([part.experiment.name], numbered) if name not in taken)
-        experiment_id = store.add_experiment(part.experiment.model_copy(update={"name": name}))
-    else:
-        experiment_id = record.id
+    record = of_settings(settings, experiments)
+    experiment_id = record.id if record else store.add_experiment(freely_named(part.experiment, experiments))
     repetitions = record.repetitions if record else []
     # A script of connection rates may have one frame of traffic, for which no procedure has a place.
     phases = [each for each in phases if not part.counts_phase1 or each.preliminary]
     if part.tried_fps is None:
-        repetition_id = store.start_repetition(experiment_id, len(repetitions) + 1)
+        repetition_id = store.start_repetition(experiment_id, next_number(repetitions))
         # It takes half a second to import, and trials of searches do not need it.
         from natxy.siitperf.recording.measurement import add_measurement
 
@@ -132,7 +127,7 @@ def _add_step(
     steps = store.steps(repetitions[-1].id) if repetitions else []
     if any(each.rate == rate and each.verdict in DECISIVE for each in steps):
         steps = []
-    repetition_id = repetitions[-1].id if steps else store.start_repetition(experiment_id, len(repetitions) + 1)
+    repetition_id = repetitions[-1].id if steps else store.start_repetition(experiment_id, next_number(repetitions))
     curves = store.curves(repetition_id)
     number = max((each.number for each in steps), default=0) + 1
     for phase in phases:
@@ -153,6 +148,23 @@ def _add_step(
         if not phase.preliminary and result.verdict in DECISIVE:
             curves = with_losses(curves, rate, result.streams)
     store.finish_repetition(repetition_id, **vars(found(part.experiment, store.steps(repetition_id), curves)))
+
+
+def of_settings(settings: Mapping[str, Any], experiments: Iterable[ExperimentRecord]) -> ExperimentRecord | None:
+    """Returns the experiment that has these settings, and any name."""
+    return next((each for each in experiments if settings_of(each.planned, "name") == settings), None)
+
+
+def freely_named(planned: Experiment, experiments: Iterable[ExperimentRecord]) -> Experiment:
+    """Returns the experiment, with a number behind its name if that is taken."""
+    taken = {each.name for each in experiments}
+    numbered = (f"{planned.name}-{number}" for number in count(2))
+    return planned.model_copy(update={"name": next(n for n in chain([planned.name], numbered) if n not in taken)})
+
+
+def next_number(repetitions: Iterable[RepetitionRecord]) -> int:
+    # One that was left out may be missing.
+    return 1 + max((each.number for each in repetitions), default=0)
 
 
 def _has_run(folder: Path) -> bool:
