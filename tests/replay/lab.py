@@ -149,7 +149,7 @@ def standing(
     masquerades: bool = False,
 ) -> Iterator[TwoWays]:
     """Keeps the lab of an imported plan standing, with the gateway of a driver, behind a limit."""
-    plan = imported(folder, asked, "--gateway", driver)
+    plan = imported(folder, asked)
     path = folder / "lab.yaml"
     # The imported gateway has a table for so many connections, which is a setting of the whole machine.
     changed = {**asked.experiment(plan), "gateway": driver}
@@ -169,11 +169,11 @@ def standing(
         natxy(ledger, "lab", "down")
 
 
-def imported(folder: Path, asked: Import, *options: str) -> dict[str, Any]:
+def imported(folder: Path, asked: Import) -> dict[str, Any]:
     """Returns the plan that natxy makes of a configuration and of a program's arguments."""
     conf = folder / "imported.conf"
     conf.write_text(asked.conf, encoding="utf-8")
-    words: list[str | Path] = ["import", conf, "--procedure", asked.procedure, "--arguments", asked.arguments, *options]
+    words: list[str | Path] = ["import", conf, "--procedure", asked.procedure, "--arguments", asked.arguments]
     plan: dict[str, Any] = dict(parse(natxy(None, *words)))
     return plan
 

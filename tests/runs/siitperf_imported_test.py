@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,8 @@ def test_a_documented_configuration_is_checked_and_carried_out(tmp_path: Path, n
     text = called(*command)
     plan.write_text(text, encoding="utf-8")
     assert procedure in called("check", str(plan))
-    simulated = called(*command, "--gateway", "simulated").replace("gateway: simulated", _SIMULATED)
+    simulated, gateways = re.subn(r"(?m)^    gateway: .*", f"    {_SIMULATED}", text)
+    assert gateways == 1
     plan.write_text(f"testbed: {{kind: simulated}}\nrepeat: 1\n{simulated}", encoding="utf-8")
     called("run", str(plan), "--output", str(tmp_path / "run"))
     (experiment,) = RunReader(tmp_path / "run").run.experiments
