@@ -100,6 +100,25 @@ def test_the_table_of_scripts_has_every_procedure() -> None:
     assert {*named} <= of_scripts == {*PROCEDURES}
 
 
+# All that siitperf comes with.
+_SCRIPTS: Final = {
+    "binary-rate-alg.sh", "binary-rate-alg.sh-pdv", "binary-rate-alg.sh-sf", "binary-rate-alg.sh-R",
+    "frame-loss.sh-scan", "latency.sh", "pdv.sh", "cttc.sh", "dpdk-bind-interfaces", "abort",
+}  # fmt: skip
+_VARIABLES: Final = {
+    "impl", "fs", "fsizes", "to", "n", "m", "sleept", "no_exp", "res_dir", "dir", "max", "xpts", "e", "fto", "N", "M",
+    "R", "T", "D", "rate_start", "rate_end", "rate_step", "r", "delay", "tags", "C0", "alpha", "beta", "gamma", "E",
+    "conntrack", "x", "timeout",
+}  # fmt: skip
+
+
+def test_the_tables_have_every_script_and_every_variable() -> None:
+    scripts = {name for first, _ in rows("script") for name in re.split(", ", first)}
+    assert scripts - {"none; by hand", "from the duration of a deletion"} == _SCRIPTS
+    named = {name for first, *_ in rows("variable") for name in quoted(first)}
+    assert {*named} - {"DUT_IP"} == _VARIABLES
+
+
 def test_the_table_of_variables_has_all_that_the_programs_read() -> None:
     named = [name for first, _ in rows_of_programs() for name in quoted(first)]
     assert named == [*VARIABLES]

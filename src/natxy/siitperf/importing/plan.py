@@ -60,11 +60,15 @@ def check_plan(source: Source, text: str) -> None:
     problems = problems_of(filled_in(text))
     if not problems:
         return
-    with_gateway = f" with --gateway {source.gateway}" if source.gateway else ""
     lines = [f"{field_path(problem.location)}: {problem.message}" for problem in problems]
-    remedy = f"Stateful is {source.conf.number('Stateful')}, and a plan has connections if it is 1 or 2. Name another "
-    remedy += "gateway, or import without --gateway and write what yours needs into that plan."
-    raise PlanError("\n".join([f"{source.conf.path}{with_gateway} makes a plan that has errors:", *lines, remedy]))
+    with_gateway = ""
+    if source.gateway:
+        with_gateway = f" with --gateway {source.gateway}"
+        lines.append(
+            f"Stateful is {source.conf.number('Stateful')}, and a plan has connections if it is 1 or 2. Name another "
+            "gateway, or import without --gateway and write what yours needs into that plan."
+        )
+    raise PlanError("\n".join([f"{source.conf.path}{with_gateway} makes a plan that has errors:", *lines]))
 
 
 def _check(source: Source) -> None:
