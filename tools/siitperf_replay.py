@@ -6,9 +6,9 @@
     python -m tools.siitperf_replay --table                 # write what was measured into the documentation
 
 The scripts' decisions are those of tests/support/siitperf_scripts.py, and the limits those of tests/replay/limits.py.
-Rounds stay beside the page, and a later call adds those that are missing. In the table, a row's first round with other
-limits than before (`forgets_s`) replaces those before. The exit code is 1 if the ways of a script differ. Limits need
-rules of nftables for frames that leave (Linux 5.16).
+Rounds stay beside the page, and a later call adds those that are missing. Rounds with other limits than today's
+(`forgets_s`) stay there, and count no longer. The exit code is 1 if the ways of a script differ. Limits need rules of
+nftables for frames that leave (Linux 5.16).
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ from tools.bench.speed_tables import put
 PAGE: Final = Path("docs/explanation/scripts-beside-plans.md")
 MEASURED: Final = PAGE.with_suffix(".jsonl")
 
-# The first rounds do not say how long their limits remembered a trial.
-_FIRST_LIMITS: Final = {"forgets_s": 0.3}
-
 Name = tuple[str, str]
 Rounds = Mapping[Name, list[Mapping[str, Any]]]
 
@@ -48,11 +45,10 @@ def read() -> Rounds:
     found: defaultdict[Name, list[Mapping[str, Any]]] = defaultdict(list)
     if MEASURED.exists():
         for line in MEASURED.read_text(encoding="utf-8").splitlines():
-            measured = _FIRST_LIMITS | json.loads(line)
-            of_row = found[measured["gateway"], measured["script"]]
-            if of_row and of_row[-1]["forgets_s"] != measured["forgets_s"]:
-                of_row.clear()
-            of_row.append(measured)
+            measured = json.loads(line)
+            # The first rounds do not say it.
+            if measured.get("forgets_s") == FORGETS_S:
+                found[measured["gateway"], measured["script"]].append(measured)
     return found
 
 
@@ -87,19 +83,17 @@ def table(rounds: Rounds) -> Iterator[str]:
     done = [replay for replay in REPLAYS if (replay.driver, replay.script) in rounds]
     yield from conditions([each for replay in done for each in rounds[replay.driver, replay.script]])
     yield ""
-    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | memory | blamed | |"
-    yield "|---|---|---|---:|---:|---:|---:|---:|---:|---|"
+    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | blamed | |"
+    yield "|---|---|---|---:|---:|---:|---:|---:|---|"
     for replay in done:
         found = compared(replay, rounds)
         of_row = rounds[replay.driver, replay.script]
-        memory = f"{of_row[-1]['forgets_s']:g} s"
-        known_blame = all(kind in each for kind in Blamed for each in of_row)
-        blamed = ", ".join(str(sum(each[kind] for each in of_row)) for kind in Blamed) if known_blame else "–"
+        blamed = ", ".join(str(sum(each[kind] for each in of_row)) for kind in Blamed)
         for name, (low, high) in replay.known.items():
             known = "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
             cells = (replay.script, replay.driver, name, known, *map(_spread, found.values(name)))
             mark = f"{found.verdict(name).value} |".lstrip()
-            yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {memory} | {blamed} | {mark}"
+            yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {blamed} | {mark}"
     missing = [f"{each.script} at {each.driver}" for each in REPLAYS if each not in done]
     if missing:
         yield ""
@@ -154,8 +148,7 @@ def measure_rounds(chosen: Sequence[Replay], wanted: int) -> None:
     """Measures the rounds that are missing, a round of each script after the other."""
     for number in range(1, wanted + 1):
         for replay in chosen:
-            of_row = read()[replay.driver, replay.script]
-            if sum(each["forgets_s"] == FORGETS_S for each in of_row) < number:
+            if len(read()[replay.driver, replay.script]) < number:
                 measure(replay)
 
 
