@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from natxy.plan.yaml.schema import field_names, plan_schema
-from natxy.siitperf.importing.source import PROCEDURES
 from natxy.siitperf.keys import KEYS
+from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.trial.usage import VARIABLES
 from tests.support.pages import REPOSITORY
 

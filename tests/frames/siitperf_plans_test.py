@@ -25,7 +25,8 @@ from natxy.procedures.common.streams import establish_request, neighbors_request
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.plan import import_plan
-from natxy.siitperf.importing.source import PROCEDURES, Source
+from natxy.siitperf.importing.source import Source
+from natxy.siitperf.program import PROCEDURES
 from natxy.testbeds.lab import DUT_MACS
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.calibration.calibration import Calibration, Wiring
+from natxy.calibration.calibration import Calibration
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
+from natxy.calibration.wiring import Wiring
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs

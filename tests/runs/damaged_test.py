@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.errors import PlanError
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
-from natxy.results.store import RESULTS_FILE
 from tests.support.stored_values import measured
 
 SEED: Final = 8219

@@ -31,9 +31,9 @@ from natxy.bundle.file import write_zip
 from natxy.cli import app
 from natxy.errors import PlanError
 from natxy.plan.yaml.loading import load_plan
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from natxy.results.store import RESULTS_FILE
 from tests.support.siitperf_confs import conf_text
 from tests.support.stored_values import NAMES, Place, change, control_characters, measured, places
 

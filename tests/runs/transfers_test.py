@@ -12,8 +12,9 @@ from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.text import terminal
+from natxy.results import ExportFormat
 from natxy.results.document import document
-from natxy.results.export import ExportFormat, write
+from natxy.results.export import write
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from natxy.results import RESULTS_FILE
 from natxy.results.records import RunState
-from natxy.results.store import RESULTS_FILE
 from tests.support.sample_runs import SampleRun, Sought
 
 

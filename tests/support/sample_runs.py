@@ -16,11 +16,12 @@ from natxy.plan.model.timing import LAB_TIMING
 from natxy.plan.model.traffic import Orders
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures import DECLARATIONS
+from natxy.results import RESULTS_FILE
 from natxy.results.curves import Axis, Curve
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 from natxy.results.planned import planned_experiment, settings_of
 from natxy.results.records import ExperimentRecord, RunState, State
-from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.results.store import RunStore, timestamp
 from natxy.results.trials import Purpose, TrialKind
 
 TRIAL_S = 4.5

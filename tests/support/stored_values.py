@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.results.store import RESULTS_FILE
+from natxy.results import RESULTS_FILE
 
 PLAN: Final = """\
 name: stored

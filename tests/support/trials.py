@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
-from natxy.results.store import RESULTS_FILE
 
 
 class Kept(NamedTuple):

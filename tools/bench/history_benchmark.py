@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from natxy.results.store import RESULTS_FILE
+from natxy.results import RESULTS_FILE
 
 _PLAN: Final = """\
 name: nightly

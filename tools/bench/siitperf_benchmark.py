@@ -23,8 +23,9 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborsResolve, PortMedium, PortsOpen, PortSpec
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.program import find_engine
-from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.requests import Limits, trial_request
 from natxy.system.temporary_folder import temporary_folder

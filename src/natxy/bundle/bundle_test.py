@@ -22,9 +22,9 @@ from natxy.bundle.contents import SUMS_FILE, database_of, files_of, sums
 from natxy.bundle.file import read, write_zip
 from natxy.bundle.verification import verify
 from natxy.errors import PlanError
+from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.records import RunState
-from natxy.results.store import RESULTS_FILE
 from tests.support.past_runs import night
 from tests.support.sample_runs import quickstart
 

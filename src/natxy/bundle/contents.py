@@ -19,13 +19,13 @@ from natxy import __version__
 from natxy.errors import PlanError
 from natxy.report.page.html import render
 from natxy.report.words.states import run_state
+from natxy.results import RESULTS_FILE, ExportFormat
 from natxy.results.database.snapshot import snapshot
-from natxy.results.export import ExportFormat, write
+from natxy.results.export import write
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
 from natxy.results.rows import figure_rows, to_csv
-from natxy.results.store import RESULTS_FILE
 from natxy.untrusted.texts import json_text, markdown
 
 PLAN_FILE: Final = "plan.yaml"

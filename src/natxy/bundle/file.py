@@ -23,8 +23,8 @@ from natxy.bundle.contents import (
     TRIALS_FILE,
 )
 from natxy.errors import PlanError
+from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
-from natxy.results.store import RESULTS_FILE
 
 NEEDED: Final = frozenset(
     {CONDITIONS_FILE, FIGURES_FILE, PAGE_FILE, PLAN_FILE, README_FILE, RESULTS_FILE, SUMS_FILE, TRIALS_FILE}

@@ -12,9 +12,9 @@ from pathlib import Path
 from natxy.bundle.contents import COMPUTED_WITH, CONDITIONS_FILE, SUMS_FILE, computed_from, computing_versions, sums
 from natxy.bundle.file import read
 from natxy.errors import PlanError
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.results.store import RESULTS_FILE
 
 
 @dataclass(frozen=True)

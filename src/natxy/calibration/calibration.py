@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from natxy.calibration.reading import Reading
 from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths import TRUTHS
 from natxy.calibration.truths.faults import faults
+from natxy.calibration.wiring import Wiring
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
@@ -23,17 +23,6 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.run.run import run_plan
 from natxy.untrusted.validation import guess
-
-
-class Wiring(StrEnum):
-    """Says how tester and gateway are joined.
-
-    `memif` is shared memory, without the kernel; `veth` is a lab's veth pairs, whose frames the kernel carries.
-    """
-
-    MEMIF = "memif"
-    VETH = "veth"
-
 
 # The reference gateway is ten times as fast over shared memory as over a lab's veth pairs.
 SCALES: Final = {

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from natxy.calibration.calibration import SCALES, Calibration, Wiring
+from natxy.calibration.calibration import SCALES, Calibration
 from natxy.calibration.case import Case, exactly
 from natxy.calibration.listener import CalibrationListener, TimeIsUpError
 from natxy.calibration.reading import Pauses, Reading, Standing
 from natxy.calibration.scale import MAX_PAUSE_S
+from natxy.calibration.wiring import Wiring
 from natxy.events.trials import AttemptStarted
 from natxy.plan.model.units import Unit
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.calibration.calibration import SCALES, Calibration, Wiring
+from natxy.calibration.calibration import SCALES, Calibration
 from natxy.calibration.case import Case
 from natxy.calibration.scale import Scale
 from natxy.calibration.truths import TRUTHS, connections, rates
+from natxy.calibration.wiring import Wiring
 from natxy.errors import PlanError
 from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.procedures import DECLARATIONS

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from natxy import __version__
+from natxy.campaign import LOG_FILE
 from natxy.campaign.model import NAME_PATTERN
 from natxy.campaign.queue import Ending, JobState
 from natxy.errors import PlanError
@@ -19,7 +20,6 @@ from natxy.events.base import Event
 from natxy.system.whole_file import appended_file
 from natxy.untrusted.texts import safe_json
 
-LOG_FILE: Final = "campaign.jsonl"
 INTERRUPTED: Final = "interrupted"
 """The reason of a job that was under way when a session ended."""
 

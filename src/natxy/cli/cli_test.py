@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from natxy import __version__
+from natxy import __version__, api
 from natxy.cli import app
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
@@ -224,7 +224,7 @@ def test_run_begins_nothing_that_check_says_cannot_be_measured(
     def begin(*_: object) -> int:
         raise AssertionError("the run began")
 
-    monkeypatch.setattr(sys.modules["natxy.cli.run"], "run_plan", begin)
+    monkeypatch.setattr(api, "run_plan", begin)
     search = "search: {min_rate: 10k, max_rate: 100k, error: 1k}"
     own = f"{{name: a, gateway: {{driver: command, {command}}}, procedure: throughput, {search}}}"
     plan.write_text(f"name: p\nexperiments:\n  - {own}")

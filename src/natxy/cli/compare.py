@@ -11,19 +11,9 @@ import typer
 from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.answers import print_answers
-from natxy.cli.gate.exit_code import gate_code
-from natxy.cli.gate.files import GateFiles
-from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption, parse_limit
+from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
-from natxy.report.tables import comparison
-from natxy.report.tables.table import to_rich
-from natxy.report.words import disturbances
-from natxy.results.analysis.compare import RULE, compare
-from natxy.results.analysis.gate import judge_change, names_nothing
-from natxy.results.reader import RunReader
-from natxy.results.rows import comparison_rows
 
 
 def compare_runs(
@@ -67,6 +57,17 @@ def compare_runs(
 
     Exit code 6 if a threshold is missed.
     """
+    from natxy.cli.gate.answers import parse_limit, print_answers
+    from natxy.cli.gate.exit_code import gate_code
+    from natxy.cli.gate.files import GateFiles
+    from natxy.report.tables import comparison
+    from natxy.report.tables.table import to_rich
+    from natxy.report.words import disturbances
+    from natxy.results.analysis.compare import RULE, compare
+    from natxy.results.analysis.gate import judge_change, names_nothing
+    from natxy.results.reader import RunReader
+    from natxy.results.rows import comparison_rows
+
     with reported_errors():
         limits = [parse_limit(given) for given in fail_below or ()]
         folders = [*([baseline] if baseline else []), *folders]

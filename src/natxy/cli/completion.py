@@ -15,12 +15,10 @@ from typing import Any, Final
 
 import typer
 
-from natxy.campaign.log import LOG_FILE
-from natxy.dut.registry import GATEWAYS
+from natxy.campaign import LOG_FILE
 from natxy.errors import NatxyError
 from natxy.explain.entries import entries
-from natxy.plan.yaml.loading import load_plan
-from natxy.results.store import RESULTS_FILE
+from natxy.results import RESULTS_FILE
 
 _PLAIN: Final = re.compile(r"[\w./+,@%~-]+", re.ASCII)
 
@@ -42,6 +40,8 @@ def runs_and_campaigns(incomplete: str) -> list[str]:
 
 def experiments(context: typer.Context) -> list[str]:
     """Returns the names of the experiments of the plan on the command line; none if that has errors."""
+    from natxy.plan.yaml.loading import load_plan
+
     # While an option lacks its value, which is what is completed, no argument has been given its place.
     given = [context.params.get("plan"), *context.args]
     try:
@@ -53,6 +53,8 @@ def experiments(context: typer.Context) -> list[str]:
 
 def drivers() -> list[tuple[str, str]]:
     """Returns the names of the gateway drivers, each with its summary."""
+    from natxy.dut.registry import GATEWAYS
+
     return [(driver.name, driver.summary) for driver in GATEWAYS.values()]
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.cli.completion import runs
-from natxy.results.store import RESULTS_FILE
+from natxy.results import RESULTS_FILE
 
 _PLAN = """
 name: mine
@@ -37,6 +37,12 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "runs" / "mine-1").mkdir(parents=True)
     (tmp_path / "runs" / "mine-1" / RESULTS_FILE).touch()
     return tmp_path
+
+
+def test_a_shell_does_not_wait_for_what_only_a_called_verb_needs() -> None:
+    code = "import sys, natxy.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {*loaded} & {"asyncssh", "jinja2", "MLRsearch", "numpy", "natxy.plan.experiment"}
 
 
 def test_verbs_and_options(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

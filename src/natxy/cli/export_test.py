@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
+from natxy.cli.bodies import export as body
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -150,8 +151,7 @@ def test_one_run_at_a_time_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             most = max(most, sum(ref() is not None for ref in alive))
 
     alive: list[weakref.ref[RunRecord]] = []
-    # The package has a function of the module's name.
-    monkeypatch.setattr(sys.modules["natxy.cli.export"], "RunReader", Counting)
+    monkeypatch.setattr(body, "RunReader", Counting)
     assert many(tmp_path / "runs", "--output", tmp_path / "trials.csv").exit_code == 0
     assert most <= 2
 

@@ -13,11 +13,7 @@ import typer
 
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
-from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
-from natxy.plan.model.search import SEARCHES
-from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.yaml.loading import load_plan
 from natxy.shipped import PLANS
 from natxy.untrusted.texts import json_text
 
@@ -56,14 +52,20 @@ def list_names(
 
 
 def _procedures() -> list[Entry]:
+    from natxy.plan.procedures import DECLARATIONS
+
     return [_entry(name, declaration.summary) for name, declaration in DECLARATIONS.items()]
 
 
 def _searches() -> list[Entry]:
+    from natxy.plan.model.search import SEARCHES
+
     return [_entry(name, summary) for name, summary in SEARCHES.items()]
 
 
 def _gateways() -> list[Entry]:
+    from natxy.dut.registry import GATEWAYS
+
     return [_entry(driver.name, driver.summary) for driver in GATEWAYS.values()]
 
 
@@ -74,6 +76,8 @@ def _plans() -> list[Entry]:
 
 
 def _plan(file: Path) -> Entry:
+    from natxy.plan.yaml.loading import load_plan
+
     try:
         plan = load_plan(file)
     except PlanError:

@@ -4,32 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
-import rich.console
 import typer
 
-from natxy.campaign.log import LOG_FILE
+from natxy.campaign import LOG_FILE
 from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
-from natxy.cli.errors import reported_errors, warn
-from natxy.cli.gate.answers import print_answers
+from natxy.cli.errors import reported_errors
 from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
-from natxy.report.charts.run import run_charts
-from natxy.report.charts.still import ChartFormat, write_charts
-from natxy.report.page.campaign import write_campaign_report
-from natxy.report.page.html import REPORT_FILE, write_report
-from natxy.report.tables.gateways import gateways_table
-from natxy.report.tables.results import rfc_form
-from natxy.report.text import terminal
-from natxy.results.analysis.benchmark_list import Better, benchmark_list
-from natxy.results.analysis.gate import expectations, judge_plan
-from natxy.results.reader import RunReader, run_if_any
-from natxy.results.records import RunRecord
-from natxy.results.rows import figure_rows
-
-CHARTS_FOLDER: Final = "charts"
+from natxy.report.charts.chart_format import ChartFormat
+from natxy.results.analysis.better import Better
 
 
 def report(
@@ -63,6 +49,16 @@ def report(
     row for each figure for other programs (csv), and write nothing. With --charts, write only the charts, one to a
     file.
     """
+    from natxy.cli.bodies.report import save_charts, show
+    from natxy.cli.gate.answers import print_answers
+    from natxy.report.page.campaign import write_campaign_report
+    from natxy.report.tables.gateways import gateways_table
+    from natxy.report.tables.results import rfc_form
+    from natxy.results.analysis.benchmark_list import benchmark_list
+    from natxy.results.analysis.gate import expectations, judge_plan
+    from natxy.results.reader import RunReader, run_if_any
+    from natxy.results.rows import figure_rows
+
     with reported_errors():
         if sum(map(bool, (form, charts, benchmark))) > 1:
             raise PlanError("expected --format, --charts or --benchmark, and not two of them")
@@ -76,33 +72,10 @@ def report(
         elif benchmark:
             echo(benchmark_list(RunReader(folder).run, benchmark))
         elif charts:
-            _write_charts(RunReader(folder), charts, output)
+            save_charts(RunReader(folder), charts, output)
         elif (folder / LOG_FILE).is_file():
             Console().print(f"Report: {write_campaign_report(folder)}", soft_wrap=True)
         else:
             console = Console()
             run = show(folder, console)
             print_answers(judge_plan(run, expectations(run), run_if_any), console)
-
-
-def _write_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> None:
-    folder = output or reader.folder / CHARTS_FOLDER
-    try:
-        written = write_charts(run_charts(reader.run), form, folder)
-    except OSError as error:
-        raise PlanError(f"{folder}: the charts could not be written: {error.strerror}") from error
-    for file in written:
-        echo(f"{file}\n")
-
-
-def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> RunRecord:
-    """Prints the results of the run in `folder`, writes its report and returns it. PlanError if the folder has none."""
-    reader = RunReader(folder)
-    console.print(terminal.render(reader, list_deviations=list_deviations))
-    try:
-        page = write_report(reader)
-    except OSError as error:
-        warn(f"{reader.folder / REPORT_FILE} could not be written: {error.strerror}")
-    else:
-        console.print(f"Report: {page}", soft_wrap=True)
-    return reader.run

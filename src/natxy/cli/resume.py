@@ -8,23 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.api import RunReader, load_plan, resume_plan
 from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import (
-    BeforeOption,
-    EventsOption,
-    MetricsOption,
-    commands,
-    console_beside,
-    end,
-    prepare,
-    resumable,
-    watched,
-)
-from natxy.run.folder import PLAN_FILE
+from natxy.cli.options import BeforeOption, EventsOption, MetricsOption
 from natxy.system.interrupts import one_interrupt
 
 
@@ -47,6 +34,11 @@ def resume(
 
     The exit codes are those of `natxy run`; 2 if there is nothing to resume.
     """
+    from natxy.api import RunReader, load_plan, resume_plan
+    from natxy.cli.bodies.measuring import commands, console_beside, end, prepare, resumable, watched
+    from natxy.cli.gate.files import GateFiles
+    from natxy.run.folder import PLAN_FILE
+
     console = console_beside(events)
     with reported_errors(), one_interrupt():
         RunReader(folder)

@@ -8,23 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.api import load_plan, run_plan
 from natxy.cli.completion import experiments, plans
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.files import GateFiles
 from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.measuring import (
-    BeforeOption,
-    EventsOption,
-    MetricsOption,
-    commands,
-    console_beside,
-    end,
-    new_folder,
-    prepare,
-    resumable,
-    watched,
-)
+from natxy.cli.options import BeforeOption, EventsOption, MetricsOption
 from natxy.system.interrupts import one_interrupt
 
 
@@ -71,6 +58,10 @@ def run(
       6    a result is worse than the plan's `expect` allows
       130  interrupted; what was measured is kept
     """
+    from natxy.api import load_plan, run_plan
+    from natxy.cli.bodies.measuring import commands, console_beside, end, new_folder, prepare, resumable, watched
+    from natxy.cli.gate.files import GateFiles
+
     console = console_beside(events)
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,33 +11,11 @@ import typer
 from natxy.cli.completion import plans
 from natxy.cli.console import LastingConsole, echo
 from natxy.cli.errors import reported_errors
-from natxy.cli.measuring import new_folder, prepare, watched
 from natxy.errors import PlanError, TesterLimitError
 from natxy.plan.model.terms import Family
-from natxy.plan.testbeds.loop import LoopConfig
-from natxy.plan.testbeds.ports import TesterPort
-from natxy.plan.yaml.loading import load_plan
-from natxy.report.page.html import write_report
-from natxy.report.tables import selftest as selftest_table
-from natxy.report.tables.table import to_rich
-from natxy.results.reader import RunReader
-from natxy.results.selftest import SelfTest, save, which_tester
-from natxy.run.run import run_plan
-from natxy.selftest.outcome import self_test_of
-from natxy.selftest.plan import (
-    FRAME_SIZES,
-    REPEAT,
-    TRIAL_S,
-    fastest_fps,
-    loop_of,
-    probe_plan,
-    selftest_plan,
-)
+from natxy.selftest.defaults import FRAME_SIZES, REPEAT, TRIAL_S
 from natxy.system.interrupts import one_interrupt
-from natxy.system.temporary_folder import temporary_folder
 from natxy.untrusted.texts import json_text
-
-_PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def selftest(
@@ -101,9 +78,19 @@ def selftest(
       4    no frame arrives at the other port
       5    the engine died
     """
+    from natxy.cli.bodies.measuring import new_folder, prepare, watched
+    from natxy.cli.bodies.selftest import show, testbed_of
+    from natxy.report.page.html import write_report
+    from natxy.results.reader import RunReader
+    from natxy.results.selftest import save, which_tester
+    from natxy.run.run import run_plan
+    from natxy.selftest.outcome import self_test_of
+    from natxy.selftest.plan import fastest_fps, probe_plan, selftest_plan
+    from natxy.system.temporary_folder import temporary_folder
+
     console = LastingConsole(stderr=as_json)
     with reported_errors(), one_interrupt():
-        testbed = _testbed(plan, ports, medium, io)
+        testbed = testbed_of(plan, ports, medium, io)
         tester = which_tester(testbed)
         assert tester is not None
         probe = probe_plan(testbed)
@@ -128,7 +115,7 @@ def selftest(
             kept = save(found)
         except OSError as error:
             raise PlanError(f"the result cannot be kept in {error.filename}: {error.strerror}") from error
-        _show(found, console)
+        show(found, console)
         write_report(measured)
         console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True)
         if as_json:
@@ -136,31 +123,3 @@ def selftest(
         # A self-test looks for the rate that exceeds the tester, so reaching its limit is no error.
         if code not in (0, TesterLimitError.exit_code):
             raise typer.Exit(code)
-
-
-def _testbed(
-    plan: Path | None, ports: str | None, medium: Literal["veth", "memif"], io: Literal["af_xdp", "af_packet"]
-) -> LoopConfig:
-    if plan is not None:
-        if ports is not None:
-            raise PlanError("expected a plan or --ports, and not both: a plan's testbed names its ports")
-        return loop_of(load_plan(plan).testbed)
-    if ports is None:
-        return LoopConfig(kind="loop", medium=medium, io=io)
-    names = [name.strip() for name in ports.split(",")]
-    try:
-        if len(names) != 2 or names[0] == names[1]:
-            raise ValueError(names)
-        left, right = (TesterPort(pci=name) if _PCI.fullmatch(name) else TesterPort(interface=name) for name in names)
-    except ValueError as error:
-        raise PlanError(
-            f"--ports: expected two ports such as ens1f0,ens1f1 or 0000:41:00.0,0000:41:00.1, got {ports}"
-        ) from error
-    return LoopConfig(kind="loop", medium="cable", left=left, right=right, io=io)
-
-
-def _show(found: SelfTest, console: LastingConsole) -> None:
-    for table in selftest_table.tables(found):
-        console.print(to_rich(table))
-    for sentence in selftest_table.sentences(found):
-        console.print(sentence)

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.cli.machine import doctor
-from natxy.doctor import disturbances
+from natxy.doctor import disturbances, machine
 from natxy.doctor.disturbances import probe_disturbances
 from natxy.doctor.finding import Change, Finding, install
 from natxy.doctor.fixing import mend
@@ -103,7 +102,7 @@ def test_the_verb_examines_again_what_it_changed(tmp_path: Path, monkeypatch: py
         return {THIS_MACHINE: [Finding("file", there, "there" if there else "absent", None if there else "make it",
                                        () if there else (change,))]}  # fmt: skip
 
-    monkeypatch.setattr(doctor, "probe_machines", probe)
+    monkeypatch.setattr(machine, "probe_machines", probe)
     lacking = CliRunner().invoke(app, ["doctor"])
     assert (lacking.exit_code, made.exists()) == (4, False)
     fixed = CliRunner().invoke(app, ["doctor", "--fix"], env={"COLUMNS": "200"})
@@ -113,7 +112,7 @@ def test_the_verb_examines_again_what_it_changed(tmp_path: Path, monkeypatch: py
 
 
 def test_where_this_machine_has_no_part_there_is_nothing_to_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "probe_machines", lambda _: {"DUT, ssh dut": [Finding("root", True, "yes")]})
+    monkeypatch.setattr(machine, "probe_machines", lambda _: {"DUT, ssh dut": [Finding("root", True, "yes")]})
     done = CliRunner().invoke(app, ["doctor", "--fix"])
     assert done.exit_code == 0, done.output
     assert "Nothing to fix" in done.output

@@ -11,9 +11,9 @@ from pathlib import Path
 from natxy.errors import PlanError
 from natxy.history.index import Index, fingerprint, from_text
 from natxy.history.past import PastRun, past_run
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from natxy.results.store import RESULTS_FILE
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pytest
 from natxy.errors import PlanError
 from natxy.history.finding import Found, find
 from natxy.history.index import Index
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
-from natxy.results.store import RESULTS_FILE
 from tests.support.past_runs import night
 from tests.support.sample_runs import SampleRun
 

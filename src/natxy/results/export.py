@@ -10,21 +10,14 @@ import csv
 import io
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 from typing import Any, BinaryIO, Final
 
 from natxy.installation import ExtraMissingError
+from natxy.results import ExportFormat
 from natxy.results.document import document
 from natxy.results.records import RunRecord
 from natxy.results.rows import Row, trial_rows
 from natxy.untrusted.texts import csv_cell, json_text, plain_within
-
-
-class ExportFormat(StrEnum):
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
 
 Sources = Iterable[tuple[str, RunRecord]]
 """Runs, each with the name of its folder."""

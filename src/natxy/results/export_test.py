@@ -12,7 +12,8 @@ import pytest
 
 from natxy.installation import ExtraMissingError
 from natxy.plan.model.terms import CellValue
-from natxy.results.export import ExportFormat, write
+from natxy.results import ExportFormat
+from natxy.results.export import write
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought

@@ -15,13 +15,14 @@ from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.results import RESULTS_FILE
 from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
 from natxy.results.database.schema import SCHEMA, from_row, optional_columns
 from natxy.results.database.snapshot import snapshot
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
-from natxy.results.store import KILLED, RESULTS_FILE
+from natxy.results.store import KILLED
 from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.system.machine import LoadOfRun
 from natxy.system.process_owner import Owner

@@ -30,7 +30,6 @@ from natxy.system.core_watch import Absence
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
-RESULTS_FILE: Final = "results.sqlite"
 KILLED: Final = "natxy was killed"
 """Why experiments and repetitions that were running when their process ended have no result."""
 

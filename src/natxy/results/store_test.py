@@ -17,6 +17,7 @@ from natxy.errors import PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
+from natxy.results import RESULTS_FILE
 from natxy.results.curves import Axis, Curve
 from natxy.results.database.schema import SCHEMA
 from natxy.results.pcap import PcapWriter
@@ -24,7 +25,7 @@ from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.records import DutRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester
-from natxy.results.store import RESULTS_FILE, RunStore, timestamp
+from natxy.results.store import RunStore, timestamp
 from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.search.outcome import Outcome
 from natxy.system.core_watch import Absence

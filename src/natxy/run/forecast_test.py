@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from natxy.cli.check import describe
+from natxy.cli.bodies.check import describe
 from natxy.events.listener import RunListener
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import Repeat

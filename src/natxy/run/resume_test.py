@@ -20,9 +20,9 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.words import states
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
-from natxy.results.store import RESULTS_FILE
 from natxy.run.folder import PLAN_FILE, sole_owner
 from natxy.run.run import resume_plan, run_plan
 from natxy.tcp.simulated import SimulatedHosts

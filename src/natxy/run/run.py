@@ -18,11 +18,12 @@ from natxy.locks.session import reserved
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.yaml.parsing import parse
+from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester, stored, which_tester
-from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.store import RunStore
 from natxy.run.cores import most_cores
 from natxy.run.departures import departures
 from natxy.run.experiment import ExperimentRun

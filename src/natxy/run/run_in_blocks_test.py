@@ -16,10 +16,10 @@ from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.connection_rate import ConnectionRate
 from natxy.report.words import states
+from natxy.results import RESULTS_FILE
 from natxy.results.analysis.ratios import precision
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.results.store import RESULTS_FILE
 from natxy.results.trials import TrialKind
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan

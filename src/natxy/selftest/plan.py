@@ -22,13 +22,10 @@ from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import traffic_request
 from natxy.run.setup import Setups
+from natxy.selftest.defaults import FRAME_SIZES, REPEAT, TRIAL_S
 
-FRAME_SIZES: Final = (512, 1518)
-"""Measured besides the smallest frame of each family."""
 PACING_RATES_FPS: Final = (10_000, 100_000, 1_000_000)
 PACING_S: Final = 1.0
-TRIAL_S: Final = 0.1
-REPEAT: Final = 2
 ERROR: Final = "5%"
 MIN_RATE_FPS: Final = 1000
 FEWEST_CONNECTIONS: Final = 100_000

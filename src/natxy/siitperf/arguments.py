@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.model.terms import Family
 from natxy.siitperf.conf import Conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import (
     Direction,
@@ -71,12 +71,6 @@ ARGUMENTS: Final = {
     "frame_timeout": Argument("milliseconds", 0, _MOST_MS, "after which a frame is lost; 0 measures the PDV"),
 }
 """Has all arguments by name; `names_of` has their order."""
-
-
-class Program(StrEnum):
-    THROUGHPUT = "siitperf-tp"
-    LATENCY = "siitperf-lat"
-    PDV = "siitperf-pdv"
 
 
 @dataclass(frozen=True)

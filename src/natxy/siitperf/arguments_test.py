@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 
 from natxy.plan.model.terms import Family
-from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program, ignored, parse_arguments
+from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, ignored, parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from tests.support.siitperf_confs import conf_text
 
 STATELESS = "84 1000 10 2000 2 2"

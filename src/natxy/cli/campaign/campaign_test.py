@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from natxy.cleanup.leftovers import Returned
 from natxy.cli import app
-from natxy.cli.campaign import campaign as verb
+from natxy.cli.bodies import campaign as body
 from natxy.errors import PlanError
 from natxy.run.folder import sole_owner
 
@@ -87,7 +87,7 @@ def test_all_is_measured_and_then_what_was_left_is_given_back(
         asked.append((tmp_path / "out/runs/x/one/results.sqlite").exists())
         return []
 
-    monkeypatch.setattr(verb, "give_back", give_back)
+    monkeypatch.setattr(body, "give_back", give_back)
     file.write_text(CAMPAIGN.replace("[one, two]", "[one]").replace("  - {name: y", "#"))
     done = natxy("campaign", file, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a run by what its plan expects, and prints the answers."""
+"""Judges a run by what its plan, or a limit on the command line, expects, and prints the answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import rich.console
 from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.model.expect import parse_percent
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.text.terminal import threshold_parts
-from natxy.results.analysis.gate import Judged, expectations, judge_plan
+from natxy.results.analysis.gate import Judged, Limit, expectations, judge_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
@@ -54,3 +55,16 @@ def check_earlier_runs(plan: ResolvedPlan) -> None:
                 RunReader(Path(experiment.expect.no_worse_than.baseline))
             except PlanError as error:
                 raise PlanError(f"{experiment.name}: `no_worse_than`: {error}") from error
+
+
+def parse_limit(given: str) -> Limit:
+    """Reads `5%`, `EXPERIMENT=5%` or `EXPERIMENT:FIGURE=5%`. Raises PlanError for anything else."""
+    where, _, percent = given.rpartition("=")
+    experiment, colon, figure = where.rpartition(":")
+    if not colon:
+        experiment, figure = where, ""
+    try:
+        return Limit(parse_percent(percent).value, experiment or "*", figure)
+    except ValueError as error:
+        forms = "its forms are 5%, EXPERIMENT=5% and EXPERIMENT:FIGURE=5%"
+        raise PlanError(f"--fail-below {given}: {forms}; {error}") from error

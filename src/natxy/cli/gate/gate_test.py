@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 from typer.testing import CliRunner, Result
 
+from natxy import api
 from natxy.cli import app
 from natxy.errors import TesterLimitError
 
@@ -62,9 +62,8 @@ def test_a_run_ends_with_the_answer_to_what_is_expected(tmp_path: Path, expect: 
 def test_what_could_not_be_measured_goes_first_and_the_rest_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expect: str
 ) -> None:
-    module = sys.modules["natxy.cli.run"]
-    run_plan = module.run_plan
-    monkeypatch.setattr(module, "run_plan", lambda *given: run_plan(*given) or TesterLimitError.exit_code)
+    run_plan = api.run_plan
+    monkeypatch.setattr(api, "run_plan", lambda *given: run_plan(*given) or TesterLimitError.exit_code)
     done = measure(tmp_path / "run", "--junit", tmp_path / "junit.xml", "--undecided", "125", expect=expect)
     assert done.exit_code == TesterLimitError.exit_code, done.output
     assert "Exit code 3: the tester was too slow" in done.output
@@ -92,7 +91,7 @@ def test_run_and_resume_have_a_code_for_undecided(tmp_path: Path, monkeypatch: p
     done = measure(tmp_path / "run", "--undecided", "125", expect="{at_least: 249k}")
     assert done.exit_code == 125, done.output
     assert "Exit code 125: a threshold is undecided." in done.output
-    monkeypatch.setattr(sys.modules["natxy.cli.resume"], "resume_plan", lambda *_: 0)
+    monkeypatch.setattr(api, "resume_plan", lambda *_: 0)
     files = ("--junit", tmp_path / "junit.xml", "--markdown", tmp_path / "out.md", "--json", tmp_path / "out.json")
     assert natxy("resume", tmp_path / "run", *files, "--undecided", "125").exit_code == 125
     assert json.loads((tmp_path / "out.json").read_text())["answer"] == "undecided"

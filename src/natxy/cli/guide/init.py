@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from re import fullmatch
 from typing import Annotated
 
 import typer
@@ -12,13 +11,7 @@ import typer
 from natxy.cli.completion import drivers
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.guide.first_plan import Answers, Aspect, Cabling, Place, aspects_of, first_plan, gateways_at, is_pci
-from natxy.cli.guide.questions import answer, one_of, some_of, valid
 from natxy.errors import PlanError
-from natxy.plan.model.units import BitRate
-from natxy.plan.testbeds.machines import SshTarget
-from natxy.plan.testbeds.ports import InterfaceName, TesterPort
-from natxy.plan.written import NAME_PATTERN
 
 _PLACES = "Where the gateway runs: lab, on this machine; hardware, on a machine cabled to two ports of this one; or vm"
 
@@ -70,8 +63,12 @@ def init(
 
     On a terminal, natxy asks for what no option gives. Elsewhere the defaults hold. An existing file is not replaced.
     """
+    from natxy.cli.bodies.init import cabling_of, check_new, write
+    from natxy.cli.guide.first_plan import Answers, Aspect, Place, aspects_of, first_plan, gateways_at
+    from natxy.cli.guide.questions import answer, one_of, some_of
+
     with reported_errors():
-        _check_new(plan)
+        check_new(plan)
         place = Place(answer("--testbed", testbed, _PLACES, one_of([each.value for each in Place]), "lab"))
         drivers = gateways_at(place)
         driver = answer("--gateway", gateway, f"Gateway ({', '.join(drivers)})", one_of(drivers), "nftables")
@@ -80,43 +77,12 @@ def init(
         matters = answer("--measure", measure, "What matters", some_of(aspects), every)
         ports = {"left": left, "right": right, "dut": dut, "dut-left": dut_left, "dut-right": dut_right}
         if place == Place.HARDWARE:
-            cabling = _cabling(ports, line_rate)
+            cabling = cabling_of(ports, line_rate)
         else:
             cabling = None
             for name, value in (ports | {"line-rate": line_rate}).items():
                 if value is not None:
                     raise PlanError(f"--{name} is for --testbed hardware, not {place}; remove it")
         text = first_plan(Answers(str(plan), plan.stem, place, driver, [Aspect(each) for each in matters], cabling))
-        _write(plan, text)
+        write(plan, text)
         Console().say(f"{plan} is written. Next: `natxy check {plan}`, then `natxy run {plan}` as root.")
-
-
-def _cabling(given: dict[str, str | None], line_rate: str | None) -> Cabling:
-    port = valid(TesterPort, lambda text: {"pci" if is_pci(text) else "interface": text})
-    interface = valid(InterfaceName)
-    return Cabling(
-        left=answer("--left", given["left"], "The tester's left port, an interface or PCI address", port),
-        right=answer("--right", given["right"], "The tester's right port", port),
-        dut=answer("--dut", given["dut"], "The gateway's machine, user@host", valid(SshTarget)),
-        dut_left=answer("--dut-left", given["dut-left"], "Its interface on the left port", interface),
-        dut_right=answer("--dut-right", given["dut-right"], "Its interface on the right port", interface),
-        line_rate=answer("--line-rate", line_rate, "The links' bit rate", valid(BitRate), "10 Gbps"),
-    )
-
-
-def _check_new(plan: Path) -> None:
-    if plan.exists() or plan.is_symlink():
-        raise PlanError(f"{plan} exists, and is left as it is; give the name of another file")
-    if not fullmatch(NAME_PATTERN, plan.stem) or plan.suffix != ".yaml":
-        raise PlanError(f"expected a file such as my-plan.yaml, of small letters, digits, '.', '_' and '-', got {plan}")
-    if not plan.parent.is_dir():
-        raise PlanError(f"{plan.parent} is no folder; make it first, or choose another")
-
-
-def _write(plan: Path, text: str) -> None:
-    try:
-        # Not even a file that came into being during the questions is replaced.
-        with plan.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise PlanError(f"{plan} cannot be written: {error.strerror}; choose another file") from error

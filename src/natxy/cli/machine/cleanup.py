@@ -8,14 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors, warn
-from natxy.cli.machine.lab import removed
 from natxy.errors import DutError
-from natxy.standing.labs import end_lab, standing_labs
 from natxy.system.interrupts import one_interrupt
-from natxy.system.ledger import Ledger
 
 
 def cleanup(
@@ -34,6 +30,11 @@ def cleanup(
       0    everything was given back, or there was nothing
       4    something could not be given back; the message says why
     """
+    from natxy.cleanup.leftovers import described, give_back
+    from natxy.cli.bodies.lab import removed
+    from natxy.standing.labs import end_lab, standing_labs
+    from natxy.system.ledger import Ledger
+
     with reported_errors(), one_interrupt():
         labs = standing_labs()
         for keeper in labs:

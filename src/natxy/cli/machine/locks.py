@@ -9,8 +9,6 @@ import typer
 
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
-from natxy.locks.files import holders
-from natxy.report.tables.table import Column, Table, to_rich
 from natxy.untrusted.texts import json_text
 
 
@@ -20,6 +18,9 @@ def locks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON lis
     Others that need the same wait until these have ended. What is held is free again when its process ends, however it
     ends. Each user has locks of their own.
     """
+    from natxy.locks.files import holders
+    from natxy.report.tables.table import Column, Table, to_rich
+
     with reported_errors():
         found = holders()
         if as_json:

@@ -12,8 +12,8 @@ from typing import BinaryIO, Final
 
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
+from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
-from natxy.results.store import RESULTS_FILE
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE
 from natxy.system.whole_file import appended_file, whole_file
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from natxy.report.tables.table import Table
-from natxy.report.text.formats import TableFormat, render
-from natxy.results.rows import Row, to_csv
+if TYPE_CHECKING:
+    from natxy.report.tables.table import Table
+    from natxy.results.rows import Row
 
 
 class PrintedFormat(StrEnum):
@@ -22,4 +23,7 @@ class PrintedFormat(StrEnum):
 
 def printed(form: PrintedFormat, tables: Iterable[Table], rows: Iterable[Row]) -> str:
     """Returns the tables, or for `csv` the rows, as text."""
+    from natxy.report.text.formats import TableFormat, render
+    from natxy.results.rows import to_csv
+
     return to_csv(rows) if form is PrintedFormat.CSV else render(tables, TableFormat(form.value))

@@ -8,16 +8,11 @@ from typing import Annotated
 
 import typer
 
-from natxy.bundle.contents import SUMS_FILE, files_of, sums
-from natxy.bundle.file import write_zip
 from natxy.cli.completion import runs
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.cli.output.file import output_file
 from natxy.errors import PlanError
-from natxy.results.reader import RunReader
 from natxy.untrusted.texts import file_name
-from natxy.untrusted.values import utc
 
 
 def bundle(
@@ -34,6 +29,12 @@ def bundle(
     It has the plan, the database, tables as CSV, the report, the versions of everything, and the hashes of these files,
     which `natxy verify` checks. The plan is published as it is, with the names of machines and the commands in it.
     """
+    from natxy.bundle.contents import SUMS_FILE, files_of, sums
+    from natxy.bundle.file import write_zip
+    from natxy.cli.output.file import output_file
+    from natxy.results.reader import RunReader
+    from natxy.untrusted.values import utc
+
     with reported_errors():
         run = RunReader(folder, trials=False)
         name = file_name(run.folder.resolve().name)

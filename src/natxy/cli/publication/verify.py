@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from natxy.bundle.contents import computing_versions
-from natxy.bundle.verification import Verified
-from natxy.bundle.verification import verify as verify_bundle
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.report.words.states import run_state
-from natxy.untrusted.texts import plain
 
 
 def verify(
@@ -29,25 +23,9 @@ def verify(
 
     Exit code 2 if something was changed.
     """
+    from natxy.bundle.verification import verify as verify_bundle
+    from natxy.cli.bodies.verify import lines
+
     with reported_errors():
         found = verify_bundle(path)
-        echo("".join(f"{line}\n" for line in _lines(found)))
-
-
-def _lines(found: Verified) -> list[str]:
-    run = found.run
-    again = (
-        "computed again from its database: the same"
-        if found.computed_again
-        else f"not computed again: made with {_listed(found.computed_with)}; here is {_listed(computing_versions())}"
-    )
-    return [
-        f"{plain(run.name)}: {run_state(run)}, begun {plain(run.started_at)}, natxy {plain(run.natxy_version)}, "
-        f"seed {run.seed}",
-        f"{found.file_count} files: as they were made",
-        f"Report, tables, plan and conditions: {again}",
-    ]
-
-
-def _listed(versions: Mapping[str, str]) -> str:
-    return ", ".join(f"{plain(name)} {plain(version)}" for name, version in versions.items())
+        echo("".join(f"{line}\n" for line in lines(found)))

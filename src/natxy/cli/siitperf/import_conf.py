@@ -12,14 +12,9 @@ import typer
 from natxy.cli.completion import drivers
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
 from natxy.shipped import schema_comment
-from natxy.siitperf.arguments import ignored, parse_arguments
-from natxy.siitperf.cards import bound_cards
-from natxy.siitperf.conf import read_conf
-from natxy.siitperf.importing.plan import check_plan, import_plan
-from natxy.siitperf.importing.source import PROCEDURES, Source
+from natxy.siitperf.program import PROCEDURES
 from natxy.untrusted.texts import plain
 from natxy.untrusted.validation import guess
 
@@ -55,6 +50,13 @@ def import_conf(
     Comments say which key each line is from, and what differs. A line of siitperf.conf that siitperf reads in another
     way than it is written, what a plan cannot express, and a gateway that does not fit, are errors.
     """
+    from natxy.dut.registry import GATEWAYS
+    from natxy.siitperf.arguments import ignored, parse_arguments
+    from natxy.siitperf.cards import bound_cards
+    from natxy.siitperf.conf import read_conf
+    from natxy.siitperf.importing.plan import check_plan, import_plan
+    from natxy.siitperf.importing.source import Source
+
     with reported_errors():
         if gateway is not None and gateway not in GATEWAYS:
             near = guess(plain(gateway), GATEWAYS) or ";"

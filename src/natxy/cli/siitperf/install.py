@@ -13,7 +13,7 @@ from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.installation import installed_again
-from natxy.siitperf.arguments import Program
+from natxy.siitperf.program import Program
 
 
 def install_siitperf(

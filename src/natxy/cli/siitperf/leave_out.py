@@ -11,7 +11,6 @@ import typer
 from natxy.cli.completion import runs
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.siitperf.recording.leaving_out import leave_out
 
 
 def leave_out_call(
@@ -38,6 +37,8 @@ def leave_out_call(
     Nothing is deleted: it becomes part of an experiment of its own, whose title begins with `left-out`. Numbers are
     those of the table `Every trial` in the report.
     """
+    from natxy.siitperf.recording.leaving_out import leave_out
+
     with reported_errors():
         left_out = leave_out(folder, experiment, repetition, step)
         echo(f"Left out: {left_out}. `natxy report {folder}` draws what is left.\n")

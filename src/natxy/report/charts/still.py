@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import vl_convert
 
 from natxy.report.charts.chart import HOVER, SCHEMA, Chart, Ink, Spec
+from natxy.report.charts.chart_format import ChartFormat
 from natxy.system.whole_file import whole_file
 from natxy.untrusted.texts import json_text, plain_within
 
@@ -20,12 +20,6 @@ _PAGE_WIDTH: Final = 980
 _PAPER_WIDTH: Final = 640
 # A specification may not fetch anything.
 _NOWHERE: Final[list[str]] = []
-
-
-class ChartFormat(StrEnum):
-    SVG = "svg"
-    PDF = "pdf"
-    JSON = "json"
 
 
 def page_svg(chart: Chart) -> str:

@@ -11,9 +11,10 @@ import pytest
 
 from natxy.plan.model.units import Unit
 from natxy.report.charts.chart import Chart, Ink
+from natxy.report.charts.chart_format import ChartFormat
 from natxy.report.charts.curve import RepeatedCurve, curve_chart
 from natxy.report.charts.search import SearchStep, search_chart
-from natxy.report.charts.still import ChartFormat, page_svg, write_charts
+from natxy.report.charts.still import page_svg, write_charts
 from natxy.results.curves import Axis, Curve
 from natxy.search.outcome import Outcome
 

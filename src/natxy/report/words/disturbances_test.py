@@ -21,11 +21,11 @@ from natxy.report.page import html
 from natxy.report.tables.disturbances import absences
 from natxy.report.text import terminal
 from natxy.report.words.disturbances import busy, validity
+from natxy.results import RESULTS_FILE
 from natxy.results.analysis.ceilings_test import TESTER
 from natxy.results.analysis.disturbances import Absences, disturbances
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.results.store import RESULTS_FILE
 from natxy.run.run import run_plan
 
 SEARCH = {"kind": "binary", "min_rate": "10k", "max_rate": "400k", "error": 500}

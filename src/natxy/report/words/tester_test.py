@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from natxy.cli import app
 from natxy.report.page import html
 from natxy.report.text import terminal
+from natxy.results import RESULTS_FILE
 from natxy.results.analysis.ceilings_test import FOUND, TESTER, ceiling
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, Variant
-from natxy.results.store import RESULTS_FILE
 from tests.support.sample_runs import quickstart
 
 

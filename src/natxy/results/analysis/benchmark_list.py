@@ -3,19 +3,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from natxy.results.analysis.better import Better
 from natxy.results.analysis.compare import SHARE_OF_BASELINE, shares_of_baseline
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.statistics import Summary
 from natxy.untrusted.texts import json_text
-
-
-class Better(StrEnum):
-    """The two kinds of lists, by what such actions call them; every figure is in one of them."""
-
-    BIGGER = "bigger-is-better"
-    SMALLER = "smaller-is-better"
 
 
 def benchmark_list(run: RunRecord, better: Better) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from natxy.results import reader
+from natxy.results import RESULTS_FILE, reader
 from natxy.results.database import snapshot
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
-from natxy.results.store import RESULTS_FILE
 from natxy.system.process_owner import Owner
 from tests.support.command import HANG_S
 from tests.support.needs import NAMESPACES

@@ -17,11 +17,12 @@ from natxy.siitperf.importing.addresses import address_fields, are_public, is_ip
 from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
 from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
-from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
+from natxy.siitperf.importing.source import OF_CONNECTIONS, Source
 from natxy.siitperf.importing.testbed import FILL_IN, filled_in, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
 from natxy.siitperf.importing.traffic import frame_fields, port_fields
 from natxy.siitperf.importing.unused import unused
+from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import Letter, active
 

@@ -25,8 +25,9 @@ from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.gaps import GAPS
 from natxy.siitperf.importing.plan import import_plan
-from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, VALIDATING, Source
+from natxy.siitperf.importing.source import OF_CONNECTIONS, VALIDATING, Source
 from natxy.siitperf.keys import KEYS
+from natxy.siitperf.program import PROCEDURES
 from tests.support.siitperf_confs import CONFS, conf_text
 
 TRAFFIC = "84 50000 60 2000 2 2"

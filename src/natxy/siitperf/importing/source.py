@@ -3,26 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from natxy.plan.model.terms import Family, TranslationKind
-from natxy.siitperf.arguments import Arguments, Program, flow_space
+from natxy.siitperf.arguments import Arguments, flow_space
 from natxy.siitperf.conf import Conf
+from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.sides import FORWARD, REVERSE, Direction, Letter, active, enumerates, family, initiator
-
-PROCEDURES: Final[Mapping[str, Program]] = {
-    "throughput": Program.THROUGHPUT,
-    "frame-loss-rate": Program.THROUGHPUT,
-    "latency": Program.LATENCY,
-    "pdv": Program.PDV,
-    "connection-rate": Program.THROUGHPUT,
-    "validated-connection-rate": Program.THROUGHPUT,
-    "tear-down-rate": Program.THROUGHPUT,
-    "table-capacity": Program.THROUGHPUT,
-}
-"""Maps the procedures that siitperf's programs and scripts carry out to the program that each of them runs."""
 
 OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate", "tear-down-rate", "table-capacity"})
 """Names those that measure connections, and have no traffic over them."""

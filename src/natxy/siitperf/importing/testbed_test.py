@@ -73,7 +73,7 @@ def test_what_siitperf_conf_does_not_have_is_natxys_default_on_hardware(tmp_path
 
 
 def test_the_command_finds_the_cards_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.cli.siitperf.import_conf.bound_cards", lambda: [*CARDS])
+    monkeypatch.setattr("natxy.siitperf.cards.bound_cards", lambda: [*CARDS])
     conf = tmp_path / "siitperf.conf"
     conf.write_text(conf_text("router-many"), encoding="utf-8")
     for asked, there in ((["--testbed", "hardware"], True), ([], False)):

@@ -16,9 +16,10 @@ from natxy.errors import PlanError
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.plan import import_plan
-from natxy.siitperf.importing.source import OF_CONNECTIONS, PROCEDURES, Source
+from natxy.siitperf.importing.source import OF_CONNECTIONS, Source
 from natxy.siitperf.importing.unused import unused
 from natxy.siitperf.keys import KEYS, Kind
+from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import active, initiator
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request

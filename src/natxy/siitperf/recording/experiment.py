@@ -17,10 +17,11 @@ from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.written import NAME_EXPECTED, NAME_PATTERN
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.planned import UnknownGateway, settings_of
-from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Program, counts_connections
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
+from natxy.siitperf.program import Program
 from natxy.siitperf.trial.phases import PROCEDURE, SERIES
 from natxy.untrusted.texts import plain
 

@@ -14,11 +14,12 @@ from typing import Final
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.results import RESULTS_FILE
 from natxy.results.curves import Curve
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
-from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.store import RunStore
 from natxy.results.trials import TrialKind, TrialRecord
 from natxy.run.folder import sole_owner
 from natxy.siitperf.recording.experiment import STEPPED

@@ -13,10 +13,12 @@ from natxy.cli import app
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
-from natxy.results.store import RESULTS_FILE, RunStore
-from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.results.store import RunStore
+from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.recording.experiment import LOSSES, Part
 from natxy.siitperf.recording.run import append, check_folder
 from natxy.siitperf.trial.trial import Test, run

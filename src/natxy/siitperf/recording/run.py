@@ -18,11 +18,12 @@ from typing import Any, Final
 from natxy import __version__
 from natxy.errors import NatxyError, PlanError
 from natxy.plan.experiment import Experiment
+from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunState, State
-from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.store import RunStore
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.folder import make_folder, sole_owner
 from natxy.siitperf.recording.experiment import Part

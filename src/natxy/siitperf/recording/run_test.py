@@ -13,19 +13,21 @@ from pathlib import Path
 
 import pytest
 
+from natxy.cli.bodies.report import show
 from natxy.cli.console import LastingConsole
-from natxy.cli.report import show
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import EngineDiedError, PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState, State
-from natxy.results.store import RESULTS_FILE, RunStore
+from natxy.results.store import RunStore
 from natxy.results.trials import TrialKind
-from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.run import append, check_folder
 from natxy.siitperf.trial.phases import Phase

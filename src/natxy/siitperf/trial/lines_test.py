@@ -14,8 +14,9 @@ from natxy.engine.messages.results import Cause, PortResult, StreamResult, Trial
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.gateways.simulated import SimulatedConfig
-from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.trial.lines import remark, remark_on
 from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
 from natxy.siitperf.trial.trial import STRICT, Test, run

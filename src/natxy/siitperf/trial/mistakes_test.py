@@ -14,9 +14,10 @@ from typing import Final
 
 import pytest
 
-from natxy.siitperf.arguments import Program, parse_arguments
+from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import Conf, parse_conf
 from natxy.siitperf.keys import KEYS
+from natxy.siitperf.program import Program
 from natxy.siitperf.sides import initiator
 from natxy.siitperf.trial.ports import LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import UNUSABLE, main

@@ -17,8 +17,9 @@ from natxy.engine.client import EngineClient
 from natxy.errors import NatxyError
 from natxy.locks.files import Holder, exclusive
 from natxy.plan.model.terms import Family
-from natxy.siitperf.arguments import ArgumentError, Program, ignored, parse_arguments
+from natxy.siitperf.arguments import ArgumentError, ignored, parse_arguments
 from natxy.siitperf.conf import FILE, Conf, ConfError, read_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
 from natxy.siitperf.trial.lines import fail, remark, say
 from natxy.siitperf.trial.neighbors import with_dut_macs

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from natxy.errors import EngineDiedError, PlanError
 from natxy.locks.files import exclusive, holders
-from natxy.siitperf.arguments import Program
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
 from natxy.siitperf.trial.phases import RUN
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester

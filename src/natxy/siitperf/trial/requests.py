@@ -26,8 +26,9 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Family, Order, Selection
-from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, Program, counts_connections
+from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, counts_connections
 from natxy.siitperf.conf import Conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.sides import (
     ORDERS,
     Direction,

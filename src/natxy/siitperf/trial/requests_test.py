@@ -17,8 +17,9 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.plan.model.terms import Family, Order, Selection
-from natxy.siitperf.arguments import ArgumentError, Program, parse_arguments
+from natxy.siitperf.arguments import ArgumentError, parse_arguments
 from natxy.siitperf.conf import parse_conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.sides import initiator
 from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request

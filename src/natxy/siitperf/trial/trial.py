@@ -16,8 +16,9 @@ from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.requests import EstablishRequest, StreamKind, TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
-from natxy.siitperf.arguments import Arguments, Phase1, Program
+from natxy.siitperf.arguments import Arguments, Phase1
 from natxy.siitperf.conf import FILE, Conf
+from natxy.siitperf.program import Program
 from natxy.siitperf.sides import Direction, active, initiator
 from natxy.siitperf.trial.delays import latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.shipped import page
-from natxy.siitperf.arguments import ARGUMENTS, Program, names_of
+from natxy.siitperf.arguments import ARGUMENTS, names_of
 from natxy.siitperf.conf import FILE
+from natxy.siitperf.program import Program
 from natxy.siitperf.trial.neighbors import DUT_MACS
 from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES
 from natxy.siitperf.trial.ports import CORES, IO, KEEP_OPEN, LEFT, RIGHT

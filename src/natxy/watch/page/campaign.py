@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from natxy.campaign.log import LOG_FILE
+from natxy.campaign import LOG_FILE
 from natxy.campaign.queue import JobState
 from natxy.campaign.results import JobResult, read_campaign
 from natxy.campaign.telling import told

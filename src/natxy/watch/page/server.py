@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from natxy.campaign.log import LOG_FILE
+from natxy.campaign import LOG_FILE
 from natxy.errors import PlanError
 from natxy.report.page.html import REPORT_FILE
 from natxy.watch.page.campaign import CampaignView

@@ -9,15 +9,15 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
+from natxy.cli.bodies.report import show
 from natxy.cli.console import Console, LastingConsole
 from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
-from natxy.cli.report import show
 from natxy.doctor.experiments import missing_programs, small_memory, small_tables, unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.events.listener import Listeners, RunListener
@@ -25,8 +25,8 @@ from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.results import RESULTS_FILE
 from natxy.results.analysis.gate import Answer, overall
-from natxy.results.store import RESULTS_FILE
 from natxy.run.cores import check_cores
 from natxy.run.folder import RUNS
 from natxy.run.sysctls import check_sysctls
@@ -87,38 +87,6 @@ def check_machine(plan: ResolvedPlan, console: Console) -> None:
     for ending, found in (("be skipped", lacking), ("fail", failing)):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
-
-
-EventsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write what happens into a new file or a pipe, as lines of JSON; `-` is standard output, and all "
-        "else then goes to standard error.",
-        show_default=False,
-    ),
-]
-
-
-BeforeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COMMAND",
-        help="Run a command first, when nobody else measures with the same cores, ports or gateway; may be repeated.",
-        show_default=False,
-    ),
-]
-
-
-MetricsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[HOST:]PORT",
-        help="Offer the run to Prometheus while it measures, on the loopback interface unless HOST is given; 0 is any "
-        "free port.",
-        show_default=False,
-    ),
-]
 
 
 def console_beside(events: str | None) -> LastingConsole:

@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.cli.at_scale import at_scale
+from natxy.cli.bodies.at_scale import at_scale
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
 
-PAPER = Path(__file__).parents[3] / "plans" / "paper"
+PAPER = Path(__file__).parents[4] / "plans" / "paper"
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
-from natxy.cli import measuring as module
+from natxy.cli.bodies import measuring as module
+from natxy.cli.bodies.measuring import check_machine
 from natxy.cli.console import LastingConsole
-from natxy.cli.measuring import check_machine
 from natxy.plan.yaml.loading import load_plan
 from natxy.testbeds.vm.image import VmImage
 
-VM: Final = Path(__file__).parents[3] / "plans" / "vm.yaml"
+VM: Final = Path(__file__).parents[4] / "plans" / "vm.yaml"
 
 
 def test_a_virtual_machine_without_its_image_will_fail(

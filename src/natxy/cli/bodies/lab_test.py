@@ -4,7 +4,7 @@ from __future__ import annotations
 import subprocess
 from ipaddress import IPv4Address, IPv6Address
 
-from natxy.cli.machine.lab import _how_to_use
+from natxy.cli.bodies.lab import how_to_use
 from natxy.standing.labs import StandingLab
 
 LAB = StandingLab(
@@ -24,7 +24,7 @@ LAB = StandingLab(
 
 def test_a_shell_takes_only_the_variables() -> None:
     """The names of files and experiments are others' words, and a shell executes what is printed."""
-    lines = [*_how_to_use(LAB)]
+    lines = [*how_to_use(LAB)]
     assert all(line.startswith(("# ", "export NATXY_")) for line in lines)
     assert "touch here" in lines[0]
     script = (
@@ -35,7 +35,7 @@ def test_a_shell_takes_only_the_variables() -> None:
 
 
 def test_keys_of_siitperf_conf_have_the_family_of_each_side() -> None:
-    lines = [*_how_to_use(LAB)]
+    lines = [*how_to_use(LAB)]
     assert "#   IP-L-Vers 6" in lines
     assert "#   IPv6-L-Real 2001:2::2" in lines
     assert "#   IPv4-R-Real 198.19.0.2" in lines

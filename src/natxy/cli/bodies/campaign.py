@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells what a campaign consists of and how far it is, and cleans up after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from natxy.campaign.campaign import Workers
+from natxy.campaign.duration import duration_s
+from natxy.campaign.jobs import Job
+from natxy.campaign.model import Campaign
+from natxy.campaign.queue import JobState
+from natxy.campaign.telling import told
+from natxy.cleanup.leftovers import described, give_back
+from natxy.cli.console import LastingConsole
+from natxy.cli.errors import warn
+from natxy.events.base import Event
+from natxy.plan.model.units import counted, format_duration
+
+
+@contextmanager
+def cleaned_up(workers: AbstractContextManager[Workers]) -> Iterator[Workers]:
+    """Yields the workers; when they have ended, gives back what killed runs and campaigns left on this machine."""
+    try:
+        with workers as used:
+            yield used
+    finally:
+        for returned in give_back(lambda entry: entry.place.ssh is None):
+            if returned.problem:
+                warn(f"{described(returned.entry)} could not be given back: {returned.problem}")
+
+
+def described_campaign(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]:
+    yield f"{campaign.name}: {campaign.description}" if campaign.description else campaign.name
+    runs, testbeds = Counter(job.run for job in jobs), campaign.testbeds
+    yield f"{counted(len(jobs), 'job')}: {counted(len(runs), 'run')} on {counted(len(testbeds), 'testbed')}"
+    for job in jobs:
+        (first, *others), plan = job.testbeds, next(iter(job.plans.values()))
+        on = " or ".join([first, *others]) if job.place not in testbeds else job.place
+        after = f", after {', '.join(sorted(job.after))}" if job.after else ""
+        yield f"- {job.key}: {counted(len(plan.experiments), 'experiment')} on {on}, {_about(job.estimate_s)}{after}"
+    one_s = sum(job.estimate_s for job in jobs)
+    yield f"{_about(duration_s(jobs))} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
+
+
+def _about(seconds: float) -> str:
+    return f"about {format_duration(float(f'{seconds:.2g}'))}"
+
+
+def tell(console: LastingConsole, entry: Event) -> None:
+    if text := told(entry):
+        console.say(text)
+
+
+def end(states: Mapping[str, tuple[JobState, str]], console: LastingConsole) -> bool:
+    """Prints what is left; returns True if nothing is."""
+    left = {key: (state, reason) for key, (state, reason) in states.items() if state is not JobState.DONE}
+    for key, (state, reason) in left.items():
+        console.say(f"{key}: {state}: {reason}")
+    console.say(f"{len(states) - len(left)} of {counted(len(states), 'job')} measured")
+    return not left

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes what a plan measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.addresses import LinkAddresses
+from natxy.plan.model.expect import Expect
+from natxy.plan.model.search import KnownRate, Search
+from natxy.plan.model.terms import Selection
+from natxy.plan.model.traffic import PortRange
+from natxy.plan.model.units import (
+    Percent,
+    Unit,
+    counted,
+    enumerated,
+    format_duration,
+    format_quantity,
+    format_rate,
+    times,
+)
+from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
+from natxy.results.reader import RunReader
+from natxy.run.departures import departures
+from natxy.run.estimate import estimate_s, repetition_s
+from natxy.run.forecast import expected_repetitions
+
+
+def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:
+    """Yields the lines that describe what the plan measures; `earlier` is a run of it that was measured before."""
+    yield f"{plan.name}: {plan.description}" if plan.description else plan.name
+    before = 0
+    for name, group in groupby(plan.experiments, lambda each: each.sweep or each.name):
+        cells = [*group]
+        first, before = before + 1, before + len(cells)
+        yield ""
+        if cells[0].sweep:
+            yield f"{first}-{before}. {name}: a sweep of {len(cells)} experiments"
+        else:
+            yield f"{first}. {name}: {cells[0].title}"
+        for line in _of_sweep(plan, cells) if cells[0].sweep else _lines(cells[0]):
+            yield f"   {line}"
+    yield ""
+    if not plan.testbed.in_virtual_time:
+        # natxy does not know the tables of other gateways.
+        tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
+        checked, unchecked = ["the cores"], ["root"]
+        if here := plan.testbed.gateway_is_local:
+            checked.append("the gateways' programs")
+        if tracked:
+            (checked if here else unchecked).append("nf_conntrack_max")
+            unchecked.append("the timeouts")
+        if plan.testbed.dut_location:
+            unchecked.append("the DUT's own networks")
+        yield f"Checked on this machine: {enumerated(checked)}; `natxy run` will check {enumerated(unchecked)}."
+    if sentences := departures(plan):
+        yield f"{counted(len(sentences), 'departure')} from the RFCs:"
+        yield from (f"• {sentence}" for sentence in sentences)
+    expected = expected_repetitions(plan, earlier) if earlier else {}
+    if earlier and expected:
+        counts = ", ".join(f"{name} {times(count)}" for name, count in expected.items())
+        yield f"Expected repetitions, judged by {earlier.folder}: {counts}."
+    count = len(plan.experiments)
+    yield (
+        f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
+        f"{_about(estimate_s(plan, expected))}{' of virtual time' if plan.testbed.in_virtual_time else ''}"
+        f"{_at_most(plan, expected)}."
+    )
+
+
+def _at_most(plan: ResolvedPlan, expected: Mapping[str, int]) -> str:
+    unknown = any(each.repeat.until and each.name not in expected for each in plan.experiments)
+    return " if all repetitions are needed" if unknown else ""
+
+
+def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
+    """Yields the facts that all cells share, and then a line for each cell with its own."""
+    facts = [[line.split(", ") for line in _lines(cell)] for cell in cells]
+    every = [{fact for line in lines for fact in line} for lines in facts]
+    common = set.intersection(*every)
+    for line in facts[0]:
+        if shared := [fact for fact in line if fact in common]:
+            yield ", ".join(shared)
+    for cell, lines in zip(cells, facts, strict=True):
+        own = [fact for line in lines for fact in line if fact not in common]
+        coordinates = cell.name.partition("/")[2] or cell.name
+        yield f"- {coordinates}: {', '.join([*own, _about(cell.repeat.at_most * repetition_s(plan, cell))])}"
+
+
+def _about(seconds: float) -> str:
+    """Returns a duration with one or two digits, as many as an estimate deserves."""
+    return f"about {format_duration(float(f'{seconds:.2g}' if seconds > 10 else f'{seconds:.1g}'))}"
+
+
+def _lines(experiment: Experiment) -> Iterator[str]:
+    left, right = experiment.families
+    frames = f"{experiment.sent_frame_size(left)}-byte {left} frames"
+    if experiment.translation:
+        frames += (
+            f", {experiment.sent_frame_size(right)}-byte {right} frames from the right ({experiment.size_convention})"
+        )
+    if experiment.directions:
+        frames += f", {experiment.directions}, trials of {format_duration(experiment.deciding_trial_s)}"
+    if experiment.procedure.frame_timeout_s is not None:
+        frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
+    cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
+    yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
+    if experiment.connections is not None:
+        yield _connections(experiment)
+    if experiment.pair_count > 1:
+        yield f"between {experiment.pair_count} pairs of interfaces at the same time"
+    addresses = experiment.addresses
+    yield (
+        f"{_hosts(addresses.left_hosts, addresses.left)} to {_hosts(addresses.right_hosts, addresses.right)}, "
+        f"{_flows(experiment)}"
+    )
+    if pool := addresses.pool:
+        yield f"public addresses {pool[0]} to {pool[-1]}"
+    if experiment.rate:
+        yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
+    repeated = experiment.repeat.text
+    yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
+    if experiment.baseline:
+        yield f"compared with {experiment.baseline}"
+    if experiment.expect:
+        yield f"expects {_expected(experiment.expect)}"
+
+
+def _expected(expect: Expect) -> str:
+    """Returns the thresholds as the plan has them."""
+    worse = expect.no_worse_than
+    thresholds = (
+        expect.at_least and f"at least {expect.at_least}",
+        expect.at_most and f"at most {expect.at_most}",
+        expect.ratio_at_least and f"at least {expect.ratio_at_least} of the baseline",
+        worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
+    )
+    return enumerated([threshold for threshold in thresholds if threshold])
+
+
+def _flows(experiment: Experiment) -> str:
+    procedure, ports = experiment.procedure, experiment.ports
+    if isinstance(procedure, TcpGoodputConfig):
+        flows = "1 TCP flow" if experiment.flows == 1 else f"{experiment.flows} TCP flows"
+        return f"{flows} to port {ports.destination.min}, the best of {procedure.best_of} tests"
+    reverse = ports.reverse
+    back = f", from the right {_ports(reverse.source)} to {_ports(reverse.destination)}" if reverse else ""
+    return f"{_ports(ports.source)} to {_ports(ports.destination)}{back}"
+
+
+def _ports(ports: PortRange) -> str:
+    return f"port {ports.min}" if ports.min == ports.max else f"ports {ports.min}-{ports.max}"
+
+
+def _connections(experiment: Experiment) -> str:
+    text = f"{experiment.connections:,} connections"
+    if experiment.phase1_selection == Selection.RANDOM:
+        text += f" drawn at random, about {experiment.distinct_connections:,.0f} different ones"
+    if experiment.phase1_rate:
+        text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
+    if experiment.active_connections:
+        text += f", of which phase 2 uses {experiment.active_connections.text}"
+    if experiment.alpha is not None:
+        text += f", validated at {experiment.alpha:g} times that rate"
+    return text
+
+
+def _search(search: Search, unit: Unit) -> str:
+    error = str(search.error) if isinstance(search.error, Percent) else format_quantity(search.error, unit)
+    direction = " per direction" if unit == Unit.FPS else ""
+    limits = f"{format_quantity(search.min_rate, unit)} to {format_quantity(search.max_rate, unit)}"
+    kind = "MLRsearch" if search.kind == "mlrsearch" else "search"
+    return f"{kind} from {limits}{direction}, to within {error}"
+
+
+def _known(rate: KnownRate, unit: Unit) -> str:
+    return format_rate(rate.rate, unit) if rate.rate else f"{rate.percent:g} % of {rate.experiment}"
+
+
+def _hosts(hosts: AddressRanges, link: LinkAddresses) -> str:
+    networks = len(link.networks_behind)
+    where = f" in {networks:,} networks" if networks > 1 else ""
+    return str(hosts.first) if hosts.size == 1 else f"{hosts.size:,} addresses from {hosts.first}{where}"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says how a lab that stands is used, and which labs were removed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from natxy.siitperf.trial.neighbors import DUT_MACS
+from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
+from natxy.siitperf.trial.trial import FLOOR_MS
+from natxy.standing.labs import StandingLab
+from natxy.system.process_owner import Owner
+
+# A lab's sender shares its machine with the gateway.
+_PATIENCE_MS: Final = 1
+
+
+def removed(labs: Mapping[Owner, str]) -> Iterator[str]:
+    """Yields a line for each lab that was removed."""
+    yield from (f"Removed: the lab of {name} (process {keeper.pid}).\n" for keeper, name in labs.items())
+
+
+def how_to_use(lab: StandingLab) -> Iterator[str]:
+    gateway = "a guest between dut-left and dut-right" if lab.in_guest else "dut-left, dut-right"
+    yield f"# {lab.gateway} of {lab.name} stands. To remove it: natxy lab down"
+    yield f"# The tester's ends, left and right:  ip netns exec {lab.tester} bash"
+    yield f"# The gateway, {gateway}:  ip netns exec {lab.dut} bash"
+    yield "# For siitperf.conf:"
+    ends = zip("LR", lab.tester_addresses, lab.tester_macs, lab.dut_macs, strict=True)
+    for letter, address, tester, dut in ends:
+        yield f"#   IP-{letter}-Vers {address.version}"
+        yield f"#   IPv{address.version}-{letter}-Real {address}"
+        yield f"#   MAC-{letter}-Tester {tester}"
+        yield f"#   MAC-{letter}-DUT {dut}"
+    yield "# Start siitperf's scripts in the tester's namespace, with these variables:"
+    exports = {
+        LEFT: "left",
+        RIGHT: "right",
+        IO: lab.io,
+        CORES: ",".join(map(str, lab.tester_cores)),
+        DUT_MACS: ",".join(lab.dut_macs),
+        FLOOR_MS: str(_PATIENCE_MS),
+        "NATXY_LAB_TESTER": lab.tester,
+        "NATXY_LAB_DUT": lab.dut,
+    }
+    yield from (f"export {name}={shlex.quote(value)}" for name, value in exports.items())
