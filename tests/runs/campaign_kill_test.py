@@ -63,7 +63,7 @@ class DaskProcesses:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
         self.address = f"tcp://127.0.0.1:{port}"
-        dask, quiet = str(Path(sys.executable).with_name("dask")), ["--no-dashboard"]
+        dask, quiet = str(Path(sys.executable).with_name("dask")), ["--dashboard-address", "127.0.0.1:0"]
         self._words = {"scheduler": [dask, "scheduler", "--host", "127.0.0.1", "--port", port, *quiet]}
         for testbed in ("one", "two"):
             alone = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder), *quiet]
@@ -82,8 +82,13 @@ class DaskProcesses:
         from distributed import Client
 
         self.keep()
+        began_s = time.monotonic()
         with Client(self.address, timeout=HANG_S) as client:
-            client.wait_for_workers(len(self._words) - 1, timeout=HANG_S)
+            while len(client.scheduler_info(n_workers=-1)["workers"]) < len(self._words) - 1:
+                assert time.monotonic() - began_s < HANG_S
+                # A worker whose scheduler was killed ends a little later.
+                self.keep()
+                time.sleep(0.2)
 
     @property
     def pids(self) -> Mapping[str, int]:

@@ -147,13 +147,12 @@ def _resource(testbed: str) -> dict[str, float]:
 
 
 def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
-    options = {
-        "nthreads": 1, "memory_limit": 0, "protocol": "inproc://", "dashboard": False,
-        "local_directory": str(scratch),
-    }  # fmt: skip
+    # Without a dashboard Dask still tells about itself by HTTP, to every network unless it has an address.
+    within = {"protocol": "inproc://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    options = within | {"nthreads": 1, "memory_limit": 0, "local_directory": str(scratch)}
     return SpecCluster(
         workers={name: {"cls": Worker, "options": options | {"resources": _resource(name)}} for name in testbeds},
-        scheduler={"cls": Scheduler, "options": {"protocol": "inproc://", "dashboard": False}},
+        scheduler={"cls": Scheduler, "options": within},
         silence_logs=logging.CRITICAL,
     )
 

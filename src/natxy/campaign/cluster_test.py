@@ -18,6 +18,8 @@ from tests.support.campaign_tasks import until_asked
 from tests.support.command import HANG_S
 from tests.support.timing import wait_until
 
+# Dask brings it.
+psutil = pytest.importorskip("psutil", reason="dask is not installed")
 cluster = pytest.importorskip("natxy.campaign.cluster", reason="dask is not installed")
 
 
@@ -45,6 +47,12 @@ def carry_out(given: Task, wanted: Callable[[], bool]) -> Outcome:
             ended.set()
     assert wanted() != (given.key == "long")
     return Outcome(Ending.DONE, 0, given.key)
+
+
+def test_workers_of_this_process_listen_on_the_loopback_interface_alone() -> None:
+    with cluster.workers(["a"], carry_out):
+        listening = [each.laddr.ip for each in psutil.Process().net_connections() if each.status == psutil.CONN_LISTEN]
+        assert set(listening) == {"127.0.0.1"}
 
 
 def test_each_testbed_has_a_worker_and_an_outcome_comes_as_soon_as_it_is_there() -> None:
@@ -80,7 +88,8 @@ def test_the_job_of_a_killed_worker_goes_to_the_next_one_of_its_testbed_or_fails
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_WORKERS_LOOK_S", 0.05)
-    own = {"cls": cluster.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    options = {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    own = {"cls": cluster.Scheduler, "options": options}
     with ExitStack() as stack:
         scheduler = stack.enter_context(cluster.SpecCluster(scheduler=own)).scheduler_address
 
