@@ -37,7 +37,9 @@ def carry_out_here(task: Task, wanted: Callable[[], bool]) -> Outcome:
             with sole_owner(task.folder, wait=wanted):
                 pass
         except PlanError as error:
-            return Outcome(Ending.FAILED, None, str(error))
+            # A run that ends without a result removes its folder.
+            if task.folder.is_dir():
+                return Outcome(Ending.FAILED, None, str(error))
     if is_complete(task.folder):
         return Outcome(Ending.DONE)
     with task.log.open("ab") as log:

@@ -42,9 +42,10 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def remove_folder(folder: Path, made: Sequence[Path]) -> None:
-    """Removes the files in `folder`, then the folders in `made`, which `make_folder` returned."""
-    for file in folder.iterdir():
-        file.unlink()
+    """Removes the files in `folder`, if it is still there, then the folders in `made`, which `make_folder` returned."""
+    with suppress(FileNotFoundError):
+        for file in folder.iterdir():
+            file.unlink()
     # Another run may have begun to use an outer folder.
     with suppress(OSError):
         for path in made:
@@ -56,7 +57,7 @@ def sole_owner(folder: Path, *, wait: Callable[[], bool] = lambda: False) -> Ite
     """Locks `folder` for this process; the kernel releases the lock when the process ends, however it ends.
 
     Raises PlanError when another process holds the lock and `wait`, which is asked again and again, returns False, or
-    `folder` is not a folder.
+    `folder` is not a folder, or no longer the one that it was before the lock was free.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -71,6 +72,15 @@ def sole_owner(folder: Path, *, wait: Callable[[], bool] = lambda: False) -> Ite
                 if not wait():
                     raise PlanError(f"another natxy is measuring into {folder}; wait until it has ended") from error
             time.sleep(_LOOK_S)
+        if not _is_open_as(lock, folder):
+            raise PlanError(f"{folder} was removed by another natxy, which ended there without a result; try again")
         yield
     finally:
         os.close(lock)
+
+
+def _is_open_as(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False

@@ -59,6 +59,29 @@ def test_one_waits_for_the_owner_as_long_as_it_wants_to(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_folder_that_its_owner_removes_has_no_other_one(tmp_path: Path, made_anew: bool) -> None:
+    folder = tmp_path / "run"
+    made = make_folder(folder)
+    with ExitStack() as owner:
+        owner.enter_context(sole_owner(folder))
+
+        def remove() -> bool:
+            remove_folder(folder, made)
+            if made_anew:
+                folder.mkdir()
+            owner.close()
+            return True
+
+        with pytest.raises(PlanError, match="was removed by another natxy"), sole_owner(folder, wait=remove):
+            pass
+    assert folder.exists() == made_anew
+
+
+def test_a_folder_that_is_gone_is_removed(tmp_path: Path) -> None:
+    remove_folder(tmp_path / "run", [tmp_path / "run"])
+
+
 def test_a_folder_has_one_owner(tmp_path: Path) -> None:
     with sole_owner(tmp_path), pytest.raises(PlanError, match="another natxy is measuring into"), sole_owner(tmp_path):
         pass
