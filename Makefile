@@ -8,19 +8,21 @@ MINUTES ?= 60
 SAMPLE ?= 300
 SEED ?= 1
 
-RUN_PACKAGES := build-essential pkg-config meson ninja-build python3-venv \
-	dpdk-dev libdpdk-dev nlohmann-json3-dev libfmt-dev libgtest-dev libbenchmark-dev \
-	nftables iptables tayga conntrack iproute2 ethtool procps iperf3
+# What builds natxy and makes a lab of the quickstart, and then the other gateways and servers that plans can name.
+DEMO_PACKAGES := g++ make pkg-config meson ninja-build python3-venv libdpdk-dev nlohmann-json3-dev libfmt-dev \
+	nftables conntrack iproute2 ethtool procps
+RUN_PACKAGES := $(DEMO_PACKAGES) iptables tayga iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
 VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
 AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
-DEB_PACKAGES := debhelper git
+DEB_PACKAGES := build-essential debhelper git
 CONTAINER_PACKAGES := mmdebstrap podman crun
-DEV_PACKAGES := git openssh-server openssh-client qemu-utils syslinux mtools dosfstools fdisk e2fsprogs \
-	clang clang-format libclang-rt-14-dev chromium
+DEV_PACKAGES := git dpdk-dev libgtest-dev libbenchmark-dev openssh-server openssh-client qemu-utils syslinux mtools \
+	dosfstools fdisk e2fsprogs clang clang-format libclang-rt-14-dev chromium
 
 # The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
 ISAS := x86-64-v2 x86-64-v3 x86-64-v4
+PROGRAMS := natxy-engine natxy-reference
 
 CPP := $(shell find engine -name '*.cpp')
 HPP := $(shell find engine -name '*.hpp')
@@ -32,23 +34,30 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-dev packages-deb packages-jool packages-vm packages-aarch64 engine \
-	engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
-	container jool vm demo test test-long cards faults lint lint-python lint-engine format sanitize tsan fuzz kills \
-	mutants soak bench profile docs docs-site clean
+.PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
+	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
+	container jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
+	sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 setup: packages ## install what measuring needs: Debian packages, .venv, natxy-engine
 	@$(MAKE) --no-print-directory --jobs=2 engine
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo. To look at this machine: .venv/bin/natxy doctor",:)
 
-setup-dev: setup packages-dev .venv/.installed-dev ## install what the tests and linters need too
+setup-dev: packages-dev ## install what the tests and linters need too
+	@tools/offer_tests.sh build/engine
+	@$(MAKE) --no-print-directory --jobs=2 engine
+	@$(MAKE) --no-print-directory .venv/.installed-dev
 
-demo: setup ## measure a Linux router and an nftables NAT44 in a temporary lab
+demo: demo-setup ## measure a Linux router and an nftables NAT44 in a temporary lab
 	.venv/bin/natxy run plans/quickstart.yaml
+
+# The quickstart needs neither natxy-reference nor the other gateways, which `make setup` adds.
+demo-setup: packages-demo
+	@$(MAKE) --no-print-directory --jobs=2 engine PROGRAMS=natxy-engine
 
 portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
 	@for program in natxy-engine natxy-reference; do \
@@ -57,9 +66,8 @@ portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into 
 
 portable-%: | packages
 	@[ -f build/engine-$*/build.ninja ] || \
-		tools/step.sh "configuring the engine's build for $*" meson setup build/engine-$* engine -Disa=$*
-	@tools/build.sh "building the engine for $*, about a minute" build/engine-$* natxy-engine natxy-reference \
-		natxy-launcher task_bench
+		tools/step.sh "configuring the engine's build for $*" meson setup build/engine-$* engine -Disa=$* -Dtests=false
+	@tools/build.sh "building the engine for $*, about a minute" build/engine-$* natxy-engine natxy-reference natxy-launcher
 	@mkdir -p build/portable
 	@for program in natxy-engine natxy-reference; do \
 		install -m 755 build/engine-$*/$$program build/portable/$$program.$*; \
@@ -182,6 +190,7 @@ soak: setup ## keep one engine busy for MINUTES (60), and judge whether memory, 
 bench: setup-dev portable ## measure the engine's speed, by part and beside testpmd, and the cost of each search
 	meson test -C build/engine --benchmark --verbose
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
+	for isa in $(ISAS); do ninja -C build/engine-$$isa --quiet task_bench || exit 1; done
 	.venv/bin/python -m tools.bench.peer_benchmark
 	.venv/bin/python -m tools.bench.siitperf_benchmark
 	.venv/bin/python -m tools.bench.siitperf_start
@@ -220,20 +229,21 @@ clean: ## remove .venv and everything that was built, but no measured run
 
 # Installing Python packages mostly waits, and the compiler does not need them: `make setup` does both at once.
 engine: engine-programs .venv/.installed
-	@for program in natxy-engine natxy-reference; do \
+	@for program in $(PROGRAMS); do \
 		cmp -s build/engine/$$program .venv/bin/$$program || \
 			install -m 755 build/engine/$$program .venv/bin/$$program; \
 	done
 
-engine-programs: packages
-	@[ -f build/engine/build.ninja ] || tools/step.sh "configuring the engine's build" meson setup build/engine engine
-	@tools/build.sh "building natxy-engine and natxy-reference, about a minute" build/engine natxy-engine natxy-reference
+engine-programs: packages-demo
+	@[ -f build/engine/build.ninja ] || \
+		tools/step.sh "configuring the engine's build" meson setup build/engine engine -Dtests=false
+	@tools/build.sh "building $(PROGRAMS), about a minute" build/engine $(PROGRAMS)
 
-engine-tests: engine
+engine-tests: setup-dev
 	@tools/build.sh "building the engine's tests, about a minute" build/engine
 
 # The engine is not part of the wheel: it is built against the machine's own libraries, because Debian provides DPDK.
-.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages
+.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages-demo
 	@tools/step.sh "installing Python packages into .venv" tools/venv.sh $(PYTHON)
 	@touch $@
 
@@ -241,6 +251,9 @@ engine-tests: engine
 	@tools/step.sh "installing the Python packages of the tests and linters" .venv/bin/pip install \
 		--disable-pip-version-check --progress-bar=off -r requirements-dev.txt
 	@touch $@
+
+packages-demo:
+	@tools/packages.sh $(DEMO_PACKAGES)
 
 packages:
 	@tools/packages.sh $(RUN_PACKAGES)

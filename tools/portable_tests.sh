@@ -9,6 +9,7 @@ for isa; do
 		echo "skipped: the tests for $isa, which this CPU cannot run"
 		continue
 	fi
+	tools/offer_tests.sh "build/engine-$isa"
 	tools/build.sh "building the engine's tests for $isa, about a minute" "build/engine-$isa"
 	meson test -C "build/engine-$isa" --no-rebuild --print-errorlogs
 done
