@@ -9,6 +9,6 @@ for build; do
 	if [ ! -f "$build/build.ninja" ]; then
 		tools/step.sh "configuring the engine's build" meson setup "$build" engine
 	elif ! grep -q _test.cpp "$build/build.ninja"; then
-		tools/step.sh "adding the tests to $build" meson setup --reconfigure -Dtests=true "$build"
+		tools/step.sh "adding the tests to $build" meson setup --reconfigure -Dtests=true "$build" engine
 	fi
 done
