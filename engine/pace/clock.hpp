@@ -25,6 +25,9 @@ class Clock {
   [[nodiscard]] std::uint64_t ticks(double seconds) const {
     return static_cast<std::uint64_t>(seconds * static_cast<double>(hz_));
   }
+  [[nodiscard]] std::uint64_t ticks_of_ns(std::uint64_t nanoseconds) const {
+    return static_cast<std::uint64_t>(uint128{nanoseconds} * hz_ / 1'000'000'000);
+  }
   [[nodiscard]] double seconds(std::uint64_t ticks) const {
     return static_cast<double>(ticks) / static_cast<double>(hz_);
   }

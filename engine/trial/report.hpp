@@ -90,6 +90,7 @@ struct TrialReport {
   Cause cause = Cause::aborted;
   std::string reason;
   double duration_s = 0;
+  std::uint64_t began = 0;            // tick of the engine's clock
   std::vector<StreamReport> streams;  // in the order of the request
   std::vector<PortReport> ports;
   std::uint64_t stale = 0;

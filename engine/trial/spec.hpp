@@ -92,7 +92,8 @@ struct TrialSpec {
   double drain_s = 2;
   bool drain_ends_early = false;  // as soon as every frame has arrived
   Limits limits;
-  bool learn = false;  // phase 1: the responder's state table records the four-tuples that arrive
+  std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
+  bool learn = false;                        // phase 1: the responder's state table records the four-tuples that arrive
 };
 
 }  // namespace natxy

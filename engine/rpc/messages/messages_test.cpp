@@ -163,6 +163,22 @@ TEST(Messages, EveryKindOfTrialMayEndItsDrainEarly) {
   EXPECT_TRUE(read_validate(request, {&connections, 1}).spec.drain_ends_early);
 }
 
+TEST(Messages, ATrialMayBeginAtAMoment) {
+  Json json = trial_request();
+  EXPECT_FALSE(read_trial(json).spec.begin_at_ns.has_value());
+  json["begin_at_ns"] = 123'456'789'012;
+  TrialRequest request = read_trial(json);
+  EXPECT_EQ(request.spec.begin_at_ns, 123'456'789'012U);
+  TrialReport report;
+  report.began = 7;
+  report.streams.resize(1);
+  EXPECT_EQ(write_trial(request, report, Clock{1'000'000'000})["began_ns"], 7);
+  for (const Json& wrong : {Json(-1), Json(1.5), Json("now"), Json(std::uint64_t{1} << 61)}) {
+    json["begin_at_ns"] = wrong;
+    EXPECT_THROW(read_trial(json), FieldError) << wrong;
+  }
+}
+
 TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
   Json json = trial_request();
   json["streams"][0].erase("flows");
@@ -320,6 +336,7 @@ TEST(Messages, AResultCarriesEveryCounter) {
   report.cause = Cause::loss;
   const Json json = write_trial(request, report, Clock{1'000'000'000});
   EXPECT_EQ(json["verdict"], "fail");
+  EXPECT_TRUE(json["began_ns"].is_null());
   EXPECT_EQ(json["cause"], "loss");
   report.cause = Cause::suspended;  // the last one
   EXPECT_EQ(write_trial(request, report, Clock{1'000'000'000})["cause"], "suspended");

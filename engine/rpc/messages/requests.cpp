@@ -14,6 +14,7 @@ namespace natxy {
 namespace {
 
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
+constexpr std::uint64_t kMostTime_ns = std::uint64_t{1} << 60;     // a few decades, whose ticks can be calculated with
 constexpr std::size_t kMostStreams = std::size_t{4} * kMostPairs;  // foreground and background, both ways
 
 const std::vector<std::pair<std::string, Medium>> kMedia = {
@@ -172,6 +173,7 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
 TrialRequest read_trial(const Json& params) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
+  if (reader.find("begin_at_ns") != nullptr) request.spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   for (const Json& json : reader.list("streams")) {
     auto& streams = request.spec.streams;
     streams.push_back(read_stream(json, item_path(reader, "streams", streams.size()), streams));

@@ -183,6 +183,7 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
           {"cause", kCauses.at(static_cast<std::size_t>(report.cause))},
           {"reason", report.reason},
           {"duration_s", report.duration_s},
+          {"began_ns", request.spec.begin_at_ns ? Json(clock.nanoseconds(report.began)) : Json()},
           {"streams", std::move(streams)},
           {"ports", std::move(ports)},
           {"stale", report.stale},

@@ -12,6 +12,16 @@ namespace natxy {
 
 namespace {
 
+// Who asks for a later start has mistaken the clock.
+constexpr double kLongestWait_s = 60;
+
+void check_begin(const TrialSpec& spec, const Clock& clock) {
+  if (spec.begin_at_ns && clock.ticks_of_ns(*spec.begin_at_ns) > now_ticks() + clock.ticks(kLongestWait_s)) {
+    throw TrialError(
+        fmt::format("begin_at_ns is more than {} s ahead; it counts as engine.clock's clock_ns does", kLongestWait_s));
+  }
+}
+
 void check_ports(const StreamSpec& stream, const TrialResources& resources) {
   for (const Place place : {stream.from(), stream.to()}) {
     if (std::ranges::none_of(resources.ports, [&](const auto& port) { return port->options().place() == place; })) {
@@ -76,6 +86,7 @@ TrialError::TrialError(const StreamSpec& stream, const std::string& why)
     : std::runtime_error(fmt::format("stream {}: {}", stream.name, why)) {}
 
 void check_request(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> of_pairs) {
+  check_begin(spec, resources.clock);
   for (const StreamSpec& stream : spec.streams) {
     check_ports(stream, resources);
     const Connections& connections = of_pairs[stream.pair];

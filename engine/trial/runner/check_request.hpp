@@ -19,7 +19,7 @@ class TrialError : public std::runtime_error {
 };
 
 /// Throws TrialError if a stream cannot be sent: a port is not open, the DUT's MAC address is not resolved, phase 1 is
-/// not complete, or a frame is too short or too long.
+/// not complete, a frame is too short or too long, or the trial is to begin too late.
 void check_request(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> connections);
 
 }  // namespace natxy

@@ -109,13 +109,14 @@ class TrialRun {
 
  private:
   /// Lets the workers begin as soon as all of them wait for it. The trial starts then, because nobody knows before how
-  /// long they take to get there.
+  /// long they take to get there, or at the moment that the request asks for, if that is later.
   void begin_when_ready() {
     const std::uint64_t latest = now_ticks() + resources_.clock.ticks(kReadyPatience_s);
     while (signals_.ready.load(std::memory_order_acquire) < workers_.size() && now_ticks() < latest) {
       std::this_thread::sleep_for(kReadyInterval);
     }
-    postpone(now_ticks() - start_ + resources_.clock.ticks(kStartDelay_s));
+    const std::uint64_t soonest = now_ticks() + resources_.clock.ticks(kStartDelay_s);
+    postpone(std::max(soonest, resources_.clock.ticks_of_ns(spec_.begin_at_ns.value_or(0))) - start_);
     signals_.begin.store(true, std::memory_order_release);
   }
 
@@ -201,6 +202,7 @@ class TrialRun {
   TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted) {
     TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
     report.run_id = run_id_;
+    report.began = start_;
     report.suspended = suspended;
     report.aborted = aborted;
     if (spec_.learn) {

@@ -28,6 +28,22 @@ TEST_P(Trials, BothDirectionsArriveWhole) {
   EXPECT_GT(report.streams[0].delay.min(), 0U);
 }
 
+TEST_P(Trials, ItBeginsWhenItIsAskedTo) {
+  const Clock clock{rte_get_tsc_hz()};
+  TrialSpec spec = trial({stream("forward", Side::left, GetParam(), 100)});
+  const std::uint64_t asked = now_ticks() + clock.ticks(0.3);
+  spec.begin_at_ns = clock.nanoseconds(asked);
+  const auto report = bed.run(spec);
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  // Whoever is not ready in time says so.
+  EXPECT_GE(report.began + clock.ticks(1e-8), asked);
+  EXPECT_EQ(report.streams[0].received, 100U);
+  spec.begin_at_ns = 1;
+  EXPECT_GT(bed.run(spec).began, asked);
+  spec.begin_at_ns = clock.nanoseconds(now_ticks() + clock.ticks(3600));
+  EXPECT_THROW(bed.run(spec), TrialError);
+}
+
 TEST_P(Trials, ADuplicateDoesNotHideALoss) {
   int count = 0;
   bed.treat = [&](Side, Bytes) {

@@ -156,6 +156,9 @@ class TrialRequest(Message):
     wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
     the next trial. The same holds for phase 1 and for its validation. `delay_histogram` requests histograms of delays
     and of the lateness of sending.
+
+    The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
+    as it can when that has passed or is None. The result's `began_ns` says when it did.
     """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
@@ -164,6 +167,7 @@ class TrialRequest(Message):
     drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()
     delay_histogram: bool = False
+    begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
 
 
 class EstablishRequest(Message):

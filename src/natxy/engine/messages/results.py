@@ -198,6 +198,9 @@ class TrialResult(Message):
     cause: Cause
     reason: str
     duration_s: Real
+    began_ns: Whole | None = Field(
+        default=None, description="the trial's start on the engine's clock; null if the request has no `begin_at_ns`"
+    )
     streams: list[StreamResult]
     ports: list[PortResult]
     stale: Whole
