@@ -19,7 +19,7 @@ namespace natxy::reference {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 2048;    // frames that a port's ring holds
-constexpr std::size_t kMostDelayed = 10000;  // per direction; the rings need the port's other buffers
+constexpr std::size_t kMostDelayed = 10000;  // per port; the rings need the port's other buffers
 constexpr double kPatience_s = 0.05;         // wait for a full port, because a tester may pause for that long
 constexpr double kLongestHold_s = 0.1;
 constexpr double kAskInterval_s = 0.1;
@@ -36,14 +36,24 @@ bool is_neighbor_message(const rte_mbuf* buffer) {
 
 }  // namespace
 
-Forwarder::Forwarder(BySide<Port*> ports, const Clock& clock, bool high_priority)
-    : clock_{clock}, high_priority_{high_priority}, line_{2 * kMostDelayed}, fetched_(kMostAtOnce) {
-  for (const Side side : {Side::left, Side::right}) {
-    LinkState& link = of(links_, side);
-    link.port = of(ports, side);
+Forwarder::Forwarder(std::span<const std::unique_ptr<Port>> ports, const Clock& clock, bool high_priority)
+    : pairs_(ports.size() / 2),
+      clock_{clock},
+      high_priority_{high_priority},
+      line_{ports.size() * kMostDelayed},
+      fetched_(kMostAtOnce) {
+  for (const auto& port : ports) {
+    LinkState& link = link_of(port->options().place());
+    link.port = port.get();
     link.looked_at = now_ticks();
     link.leaving.reserve(4 * kMostAtOnce);
   }
+}
+
+std::size_t Forwarder::delayed(Side side) const {
+  std::size_t count = 0;
+  for (const BySide<LinkState>& pair : pairs_) count += of(pair, side).delayed;
+  return count;
 }
 
 Forwarder::~Forwarder() { discard_delayed(); }
@@ -74,11 +84,10 @@ void Forwarder::loop() {
     if (const auto* action = action_.load(std::memory_order_acquire); action != nullptr) {
       (*action)();
       // The time that an action takes does not count as a pause of the gateway.
-      for (LinkState& link : links_) link.looked_at = now_ticks();
+      for_each_link([](Place, LinkState& link) { link.looked_at = now_ticks(); });
       action_.store(nullptr, std::memory_order_release);
     }
-    look(Side::left);
-    look(Side::right);
+    for_each_link([this](Place place, LinkState&) { look(place); });
     if (!line_.empty()) release(now_ticks());
     // On a small machine, the processes that prepare the next trial need this core.
     if (resting(now_ticks())) std::this_thread::sleep_for(kNap);
@@ -92,40 +101,40 @@ bool Forwarder::resting(std::uint64_t now) const {
 /// Receives and forwards the frames from a side. They count as having arrived evenly since the last look, so that
 /// neither a pause of this core nor receiving them together makes them a burst. Their delays begin now, so that a pause
 /// may lengthen a delay but never shorten it.
-void Forwarder::look(Side side) {
-  LinkState& link = of(links_, side);
+void Forwarder::look(Place place) {
+  LinkState& link = link_of(place);
   std::size_t count = 0;
   for (std::size_t more = kBurst; more == kBurst && count + kBurst <= fetched_.size(); count += more) {
     more = link.port->receive(0, std::span(fetched_).subspan(count, kBurst));
   }
   const std::uint64_t now = now_ticks();
   const std::uint64_t before = std::exchange(link.looked_at, now);
-  if (count > 0 || !resting(before)) note_pause(side, now - before);
+  if (count > 0 || !resting(before)) note_pause(place, now - before);
   if (count > 0) frame_at_ = now;
-  for (std::size_t i = 0; i < count; ++i) take(side, fetched_[i], before + (now - before) * (i + 1) / count);
-  flush(side);
+  for (std::size_t i = 0; i < count; ++i) take(place, fetched_[i], before + (now - before) * (i + 1) / count);
+  flush(place);
   if (gateway_ == nullptr) return;
   if (link.held && now >= link.held->deadline) {
     link.held->departure.behind = 1;
-    let_pass(side);
-    flush(side);
+    let_pass(place);
+    flush(place);
   }
   if (now >= ask_at_) ask_neighbors(now);
 }
 
-void Forwarder::note_pause(Side side, std::uint64_t pause) {
+void Forwarder::note_pause(Place place, std::uint64_t pause) {
   exactness_.longest_pause = std::max(exactness_.longest_pause, pause);
-  // Each pause is noted for both ports.
-  if (side == Side::left && pause > clock_.ticks(kNotablePause_s)) exactness_.pauses += pause;
+  // Each pause is noted for all ports.
+  if (place == Place{} && pause > clock_.ticks(kNotablePause_s)) exactness_.pauses += pause;
 }
 
-void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
-  if (gateway_ == nullptr || serve_neighbor(side, buffer)) {
+void Forwarder::take(Place place, rte_mbuf* buffer, std::uint64_t arrival) {
+  if (gateway_ == nullptr || serve_neighbor(place, buffer)) {
     rte_pktmbuf_free(buffer);
     return;
   }
-  LinkState& link = of(links_, side);
-  Counters& counters = gateway_->counters(side);
+  LinkState& link = link_of(place);
+  Counters& counters = gateway_->counters(place.side);
   auto* data = rte_pktmbuf_mtod(buffer, std::uint8_t*);
   const bool ours = buffer->nb_segs == 1 && buffer->data_len >= kEthernetBytes &&
                     std::equal(link.port->mac().begin(), link.port->mac().end(), data);
@@ -136,12 +145,12 @@ void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
     return;
   }
   if (!link.neighbor_mac) std::copy_n(data + kMacBytes, kMacBytes, link.neighbor_mac.emplace().begin());
-  const auto departure = gateway_->forward(side, {data, buffer->data_len}, arrival, link.looked_at);
+  const auto departure = gateway_->forward(place.side, {data, buffer->data_len}, arrival, link.looked_at);
   if (!departure) {
     rte_pktmbuf_free(buffer);
     return;
   }
-  const auto& neighbor = of(links_, opposite(side)).neighbor_mac;
+  const auto& neighbor = link_of(opposite(place)).neighbor_mac;
   if (!neighbor) {
     counters.drop(Drop::no_neighbor);
     rte_pktmbuf_free(buffer);
@@ -152,14 +161,14 @@ void Forwarder::take(Side side, rte_mbuf* buffer, std::uint64_t arrival) {
   buffer->data_len = static_cast<std::uint16_t>(departure->frame.length);
   buffer->pkt_len = buffer->data_len;
   std::ranges::copy(*neighbor, departure->frame.data);
-  std::ranges::copy(of(links_, opposite(side)).port->mac(), departure->frame.data + kMacBytes);
-  depart(side, buffer, *departure);
+  std::ranges::copy(link_of(opposite(place)).port->mac(), departure->frame.data + kMacBytes);
+  depart(place, buffer, *departure);
 }
 
 /// Handles ARP and neighbour messages, which are never forwarded. Returns whether the frame was one.
-bool Forwarder::serve_neighbor(Side side, const rte_mbuf* buffer) {
+bool Forwarder::serve_neighbor(Place place, const rte_mbuf* buffer) {
   if (!is_neighbor_message(buffer)) return false;
-  LinkState& link = of(links_, side);
+  LinkState& link = link_of(place);
   const std::span<const std::uint8_t> frame{rte_pktmbuf_mtod(buffer, const std::uint8_t*), buffer->data_len};
   const auto message = parse_neighbor_message(frame);
   if (!message || gateway_->deaf(link.looked_at)) return true;
@@ -171,14 +180,14 @@ bool Forwarder::serve_neighbor(Side side, const rte_mbuf* buffer) {
 void Forwarder::ask_neighbors(std::uint64_t now) {
   ask_at_ = now + clock_.ticks(kAskInterval_s);
   for (const LinkNeighbor& own : neighbors_.links()) {
-    const LinkState& link = of(links_, own.side);
+    const LinkState& link = link_of(own.place());
     if (link.neighbor_mac || own.gateway.value == 0 || gateway_->deaf(now)) continue;
     static_cast<void>(link.port->send(0, make_neighbor_request(own.address, link.port->mac(), own.gateway)));
   }
 }
 
-void Forwarder::depart(Side from, rte_mbuf* buffer, const Departure& departure) {
-  LinkState& link = of(links_, from);
+void Forwarder::depart(Place from, rte_mbuf* buffer, const Departure& departure) {
+  LinkState& link = link_of(from);
   if (departure.behind > 0 && !link.held) {
     link.held = Held{buffer, departure, link.looked_at + clock_.ticks(kLongestHold_s)};
     return;
@@ -188,16 +197,16 @@ void Forwarder::depart(Side from, rte_mbuf* buffer, const Departure& departure) 
 }
 
 /// Notes that one more frame has overtaken the held frame, which leaves after the last one.
-void Forwarder::let_pass(Side from) {
-  auto& held = of(links_, from).held;
+void Forwarder::let_pass(Place from) {
+  auto& held = link_of(from).held;
   if (--held->departure.behind > 0) return;
   enqueue(from, held->buffer, held->departure);
   held.reset();
 }
 
-void Forwarder::enqueue(Side from, rte_mbuf* buffer, const Departure& departure) {
-  LinkState& link = of(links_, from);
-  const bool delays = !of(gateway_->settings().truth.faults, from).delay.empty();
+void Forwarder::enqueue(Place from, rte_mbuf* buffer, const Departure& departure) {
+  LinkState& link = link_of(from);
+  const bool delays = !of(gateway_->settings().truth.faults, from.side).delay.empty();
   rte_mbuf_refcnt_update(buffer, static_cast<std::int16_t>(departure.copies - 1));
   for (unsigned copy = 0; copy < departure.copies; ++copy) {
     if (!delays) {
@@ -206,7 +215,7 @@ void Forwarder::enqueue(Side from, rte_mbuf* buffer, const Departure& departure)
       line_.put(departure.due, {buffer, from});
       ++link.delayed;
     } else {
-      gateway_->counters(from).drop(Drop::delay_line_full);
+      gateway_->counters(from.side).drop(Drop::delay_line_full);
       rte_pktmbuf_free(buffer);
     }
   }
@@ -216,18 +225,17 @@ void Forwarder::release(std::uint64_t now) {
   while (!line_.empty() && line_.due() <= now) {
     exactness_.lateness.record(now - line_.due());
     const Delayed delayed = line_.take();
-    LinkState& link = of(links_, delayed.from);
+    LinkState& link = link_of(delayed.from);
     --link.delayed;
     link.leaving.push_back(delayed.buffer);
   }
-  flush(Side::left);
-  flush(Side::right);
+  for_each_link([this](Place place, LinkState&) { flush(place); });
 }
 
-void Forwarder::flush(Side from) {
-  LinkState& link = of(links_, from);
+void Forwarder::flush(Place from) {
+  LinkState& link = link_of(from);
   if (link.leaving.empty()) return;
-  const Port& port = *of(links_, opposite(from)).port;
+  const Port& port = *link_of(opposite(from)).port;
   const std::span<rte_mbuf*> frames(link.leaving);
   port.tag(frames);
   std::size_t sent = 0;
@@ -235,7 +243,7 @@ void Forwarder::flush(Side from) {
   do {
     sent += port.transmit(0, frames.subspan(sent));
   } while (sent < frames.size() && now_ticks() < deadline && port.link_up());
-  Counters& counters = gateway_->counters(from);
+  Counters& counters = gateway_->counters(from.side);
   counters.sent += sent;
   for (rte_mbuf* frame : frames.subspan(sent)) {
     counters.drop(Drop::port_full);
@@ -246,11 +254,11 @@ void Forwarder::flush(Side from) {
 
 void Forwarder::discard_delayed() {
   while (!line_.empty()) rte_pktmbuf_free(line_.take().buffer);
-  for (LinkState& link : links_) {
+  for_each_link([](Place, LinkState& link) {
     link.delayed = 0;
     if (link.held) rte_pktmbuf_free(link.held->buffer);
     link.held.reset();
-  }
+  });
 }
 
 }  // namespace natxy::reference

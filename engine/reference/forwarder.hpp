@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "measure/histogram.hpp"
@@ -26,11 +27,12 @@ struct Exactness {
   Histogram lateness;               // of delayed frames
 };
 
-/// Runs the loop of the worker core: moves frames between two ports through a gateway, and holds the delayed ones.
+/// Runs the loop of the worker core: moves frames between the two ports of each pair through a gateway, and holds the
+/// delayed ones.
 class Forwarder {
  public:
   /// With `high_priority`, the worker runs at the highest priority.
-  Forwarder(BySide<Port*> ports, const Clock& clock, bool high_priority);
+  Forwarder(std::span<const std::unique_ptr<Port>> ports, const Clock& clock, bool high_priority);
   ~Forwarder();
   Forwarder(const Forwarder&) = delete;
   Forwarder& operator=(const Forwarder&) = delete;
@@ -47,20 +49,20 @@ class Forwarder {
   /// Swaps the current gateway and `gateway`, and discards delayed frames.
   void become(std::unique_ptr<Gateway>& gateway, Neighbors neighbors);
   [[nodiscard]] Gateway* gateway() { return gateway_.get(); }
-  [[nodiscard]] std::size_t delayed(Side side) const { return of(links_, side).delayed; }
+  [[nodiscard]] std::size_t delayed(Side side) const;
   [[nodiscard]] Exactness& exactness() { return exactness_; }
 
  private:
   struct Delayed {
     rte_mbuf* buffer;
-    Side from;
+    Place from;
   };
   struct Held {
     rte_mbuf* buffer;
     Departure departure;
     std::uint64_t deadline;
   };
-  /// Holds the state of a side's port and of the direction that begins there.
+  /// Holds the state of a port and of the direction that begins there.
   struct LinkState {
     Port* port = nullptr;
     std::optional<MacAddress> neighbor_mac;
@@ -72,19 +74,28 @@ class Forwarder {
 
   void loop();
   [[nodiscard]] bool resting(std::uint64_t now) const;
-  void look(Side side);
-  void note_pause(Side side, std::uint64_t pause);
-  void take(Side side, rte_mbuf* buffer, std::uint64_t arrival);
-  bool serve_neighbor(Side side, const rte_mbuf* buffer);
+  void look(Place place);
+  void note_pause(Place place, std::uint64_t pause);
+  void take(Place place, rte_mbuf* buffer, std::uint64_t arrival);
+  bool serve_neighbor(Place place, const rte_mbuf* buffer);
   void ask_neighbors(std::uint64_t now);
-  void depart(Side from, rte_mbuf* buffer, const Departure& departure);
-  void enqueue(Side from, rte_mbuf* buffer, const Departure& departure);
-  void let_pass(Side from);
+  void depart(Place from, rte_mbuf* buffer, const Departure& departure);
+  void enqueue(Place from, rte_mbuf* buffer, const Departure& departure);
+  void let_pass(Place from);
   void release(std::uint64_t now);
-  void flush(Side from);
+  void flush(Place from);
   void discard_delayed();
 
-  BySide<LinkState> links_;
+  /// Calls `use` with the place and the state of every link.
+  template <class Use>
+  void for_each_link(Use use) {
+    for (unsigned pair = 0; pair < pairs_.size(); ++pair) {
+      for (const Side side : {Side::left, Side::right}) use(Place{side, pair}, of(pairs_[pair], side));
+    }
+  }
+  [[nodiscard]] LinkState& link_of(Place place) { return of(pairs_[place.pair], place.side); }
+
+  std::vector<BySide<LinkState>> pairs_;
   Clock clock_;
   bool high_priority_;
   std::unique_ptr<Gateway> gateway_;

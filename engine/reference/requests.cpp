@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/requests.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rpc/messages/common_fields.hpp"
@@ -58,21 +59,25 @@ std::vector<AnyAddress> read_addresses(FieldReader& reader, const std::string& n
   return addresses;
 }
 
-BySide<Link> read_links(FieldReader& parent) {
-  BySide<Link> links;
-  std::vector<Side> sides;
+std::vector<Link> read_links(FieldReader& parent) {
+  std::vector<Link> links;
   for (const Json& json : parent.list("links")) {
-    FieldReader reader(json, item_path(parent, "links", sides.size()));
-    const Side side = reader.choice("side", kSides);
-    sides.push_back(side);
-    of(links, side) = {read_addresses(reader, "addresses"), read_addresses(reader, "neighbors")};
+    FieldReader reader(json, item_path(parent, "links", links.size()));
+    const Place place{reader.choice("side", kSides), read_pair(reader)};
+    links.push_back({place, read_addresses(reader, "addresses"), read_addresses(reader, "neighbors")});
     reader.finish();
-    if (of(links, side).addresses.empty()) {
+    if (links.back().addresses.empty()) {
       throw FieldError(reader.path_of("addresses"), "expected at least one address of the gateway");
     }
   }
-  if (sides.size() != 2 || sides[0] == sides[1]) {
-    throw FieldError(parent.path_of("links"), "expected two links, one with side left and one with side right");
+  for (unsigned pair = 0; pair < std::max<std::size_t>(1, (links.size() + 1) / 2); ++pair) {
+    for (const Side side : {Side::left, Side::right}) {
+      if (std::ranges::count(links, Place{side, pair}, &Link::place) == 1) continue;
+      throw FieldError(parent.path_of("links"),
+                       fmt::format("expected pairs of links, numbered from 0 on, each with one of side left and one of "
+                                   "side right; pair {} has not one of side {}",
+                                   pair, name_of(side)));
+    }
   }
   return links;
 }
@@ -236,14 +241,15 @@ double read_duration_s(const Json& params) {
 
 Neighbors neighbors_of(const Settings& settings) {
   std::vector<LinkNeighbor> links;
-  for (const Side side : {Side::left, Side::right}) {
-    const Link& link = of(settings.links, side);
+  for (const Link& link : settings.links) {
     for (const AnyAddress& address : link.addresses) {
-      LinkNeighbor own{side, 0, address, {address.family, 0}, {}, std::nullopt};
+      LinkNeighbor own{link.place.side, link.place.pair, address, {address.family, 0}, {}, std::nullopt};
       for (const AnyAddress& neighbor : link.neighbors) {
         if (neighbor.family == address.family) own.gateway = neighbor;
       }
-      if (side == Side::right && keeps_connections(settings.mode)) own.answers.push_back(settings.translation.pool);
+      if (link.place.side == Side::right && keeps_connections(settings.mode)) {
+        own.answers.push_back(settings.translation.pool);
+      }
       links.push_back(std::move(own));
     }
   }

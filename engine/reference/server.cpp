@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kIdleInterval_ms = 200;
 
-Json write_counters(const Counters& counters, std::size_t delayed, const ReceiveDrops& drops) {
+Json write_counters(const Counters& counters, std::size_t delayed, std::uint64_t missed) {
   Json dropped = Json::object();
   for (std::size_t cause = 0; cause < kDrops; ++cause) dropped[kDropNames.at(cause)] = counters.dropped.at(cause);
   return {{"received", counters.received},
@@ -26,7 +26,7 @@ Json write_counters(const Counters& counters, std::size_t delayed, const Receive
           {"corrupted", counters.corrupted},
           {"wrong_port", counters.wrong_port},
           {"without_state", counters.without_state},
-          {"missed", drops.missed + drops.no_buffer + drops.kernel},
+          {"missed", missed},
           {"dropped", std::move(dropped)}};
 }
 
@@ -88,15 +88,12 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 
 Json Server::open(const Json& params) {
   const PortsOpen request = read_ports_open(params, {});
-  if (request.ports.size() != 2) throw FieldError("ports", "natxy-reference forwards between one pair of ports");
   for (const PortOptions& port : request.ports) {
     if (port.queues != 1) throw FieldError("ports", "natxy-reference supports one queue per port");
   }
   close();
   Json opened = open_ports(request, ports_, rpc_);
-  BySide<Port*> ports{};
-  for (const auto& port : ports_) of(ports, port->options().side) = port.get();
-  forwarder_ = std::make_unique<Forwarder>(ports, clock_, environment_.eal.workers_apart());
+  forwarder_ = std::make_unique<Forwarder>(ports_, clock_, environment_.eal.workers_apart());
   rte_eal_remote_launch(&Forwarder::run, forwarder_.get(), environment_.eal.workers().front());
   return opened;
 }
@@ -139,11 +136,14 @@ Json Server::counters(const Json& params) {
   const bool reset = read_reset(params);
   Json result = Json::object();
   with_gateway([&](Gateway& gateway) {
-    for (const auto& port : ports_) {
-      const Side side = port->options().side;
+    for (const Side side : {Side::left, Side::right}) {
+      std::uint64_t missed = 0;
+      for (const auto& port : ports_) {
+        const ReceiveDrops drops = port->options().side == side ? port->drops() : ReceiveDrops{};
+        missed += drops.missed + drops.no_buffer + drops.kernel;
+      }
       Counters& counters = gateway.counters(side);
-      result[side == Side::left ? "forward" : "reverse"] =
-          write_counters(counters, forwarder_->delayed(side), port->drops());
+      result[side == Side::left ? "forward" : "reverse"] = write_counters(counters, forwarder_->delayed(side), missed);
       if (reset) counters = {};
     }
   });

@@ -4,7 +4,8 @@ frame of another's."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 
+from natxy.dut.base import Gateway
 from natxy.dut.registry import create
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
@@ -26,20 +28,21 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from natxy.testbeds.lab import NetnsLab
+from natxy.testbeds.lab_kernels import lab_for
 from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import has_right_checksums, signature_of
 from tests.support.nat_bed import PATIENTLY
 
-pytestmark = [*needs.LAB, needs.programs("iptables-nft")]
+pytestmark = [*needs.LAB, needs.REFERENCE, needs.programs("iptables-nft")]
 
 PAIRS, FRAMES, CONNECTIONS = 3, 200, 50
-NAT = {"connections": CONNECTIONS, "phase1_rate": "1k"}
+CONNECTED: dict[str, Any] = {"connections": CONNECTIONS, "phase1_rate": "1k"}
 GATEWAYS: list[dict[str, Any]] = [
     {"gateway": "linux-forward"},
-    {"gateway": "nftables"} | NAT,
-    {"gateway": "iptables"} | NAT,
-    {"gateway": {"driver": "iptables", "target": "snat"}} | NAT,
+    {"gateway": "nftables"} | CONNECTED,
+    {"gateway": "iptables"} | CONNECTED,
+    {"gateway": {"driver": "iptables", "target": "snat"}} | CONNECTED,
 ]
 
 
@@ -55,22 +58,29 @@ def addresses_of(frame: Packet) -> tuple[Any, Any]:
     return ip_address(network.src), ip_address(network.dst)
 
 
+@contextmanager
+def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gateway[Any], EngineClient]]:
+    """Yields a lab with its gateway, and an engine that has resolved the addresses of all pairs."""
+    links = experiment.address_plan
+    with ExitStack() as stack:
+        lab = stack.enter_context(lab_for(LabConfig(), links, experiment.gateway))
+        gateway = create(experiment.gateway, lab.transport, lab.interfaces, links)
+        stack.callback(gateway.remove)
+        gateway.apply()
+        engine = EngineClient(lab.engine_argv(), folder / "engine.log")
+        stack.callback(engine.close)
+        engine.open_ports(PortsOpen(ports=lab.port_specs()))
+        engine.resolve_neighbors(neighbors_request(experiment))
+        yield lab, gateway, engine
+
+
 @pytest.mark.parametrize("family", list(Family))
 @pytest.mark.parametrize("own", GATEWAYS, ids=["linux-forward", "nftables", "iptables", "snat"])
 def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_path: Path) -> None:
     experiment = experiment_of(family=family, **own)
-    links = experiment.address_plan
-    with ExitStack() as stack:
-        lab = stack.enter_context(NetnsLab(LabConfig(), links))
-        gateway = create(experiment.gateway, lab.transport, lab.interfaces, links)
-        stack.callback(gateway.remove)
-        gateway.apply()
-        engine = EngineClient(lab.engine_argv(), tmp_path / "engine.log")
-        stack.callback(engine.close)
-        opened = engine.open_ports(PortsOpen(ports=lab.port_specs()))
-        macs = {(port.pair, port.side): port.mac for port in opened.ports}
+    with set_up(experiment, tmp_path) as (lab, gateway, engine):
+        macs = {(port.pair, port.side): port.mac for port in lab.port_specs()}
         assert len(set(macs.values())) == 2 * PAIRS
-        engine.resolve_neighbors(neighbors_request(experiment))
         if experiment.connections:
             for pair in range(PAIRS):
                 made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
@@ -111,3 +121,16 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
             sent, forwarded = forwarded, sent
         assert {addresses_of(frame) for frame in sent} == inside_way
         assert {addresses_of(frame) for frame in forwarded} == outside_way
+
+
+def test_the_reference_gateway_keeps_pairs_apart(tmp_path: Path) -> None:
+    experiment = experiment_of(gateway={"driver": "reference", "mode": "nat", "table_capacity": 1000}, **CONNECTED)
+    with set_up(experiment, tmp_path) as (_, gateway, engine):
+        for pair in range(PAIRS):
+            made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+            assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
+        assert gateway.count() == PAIRS * CONNECTIONS
+        request = traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
+        result = engine.run_trial(request)
+    assert result.verdict == Verdict.PASS, result.reason
+    assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)

@@ -111,13 +111,14 @@ struct Truth {
 };
 
 struct Link {
+  Place place;
   std::vector<AnyAddress> addresses;
   std::vector<AnyAddress> neighbors;
 };
 
 struct Settings {
   Mode mode = Mode::forward;
-  BySide<Link> links;
+  std::vector<Link> links;
   Translation translation;  // for all modes except `forward`
   TableTruth table;         // for modes that keep connections
   Truth truth;

@@ -183,7 +183,6 @@ def test_the_line_rate_is_that_of_all_pairs() -> None:
     ("own", "at", "why"),
     [
         (NAT | {"gateway": "jool", "translation": "nat64"}, "pairs", "jool is set up between two interfaces only"),
-        ({"gateway": "reference"}, "pairs", "reference is set up between two interfaces only"),
         ({"gateway": {"driver": "linux-forward", "kernel": "user-mode"}}, "pairs", "remove `kernel: user-mode`"),
         ({"background": "10%"}, "pairs", "background is for one pair"),
         (NAT | {"addresses": {"pool": "198.19.0.4/30"}}, "pairs", "addresses.pool is for one pair"),

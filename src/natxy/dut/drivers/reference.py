@@ -115,20 +115,30 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
         return self.transport.inside(program)
 
     def _ports(self) -> list[PortSpec]:
-        both = enumerate(((Side.LEFT, self.interfaces.left), (Side.RIGHT, self.interfaces.right)))
+        ends = [
+            (pair, side, getattr(interfaces, side.value))
+            for pair, interfaces in enumerate(self.interfaces.pairs)
+            for side in Side
+        ]
         if self.interfaces.dpdk:
-            return [PortSpec(side=side, device=device, medium=PortMedium.LOOP) for _, (side, device) in both]
+            return [PortSpec(side=side, device=device, medium=PortMedium.LOOP) for _, side, device in ends]
         slots = ring_slots(self.addresses.mtu)
         return [
             PortSpec(
                 side=side,
+                pair=pair,
                 device=f"net_af_packet{number},iface={interface}{slots}",
                 medium=PortMedium.VETH,
-                mac=self.macs[side],
+                mac=_mac_of_pair(self.macs[side], pair),
                 mtu=self.addresses.mtu,
             )
-            for number, (side, interface) in both
+            for number, (pair, side, interface) in enumerate(ends)
         ]
+
+
+def _mac_of_pair(mac: str, pair: int) -> str:
+    octets = mac.split(":")
+    return ":".join([*octets[:3], f"{pair:02x}", *octets[4:]])
 
 
 def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
@@ -140,9 +150,11 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
         links=[
             GatewayLink(
                 side=side,
-                addresses=[getattr(pair, side.value).dut.ip for pair in addresses.pairs],
-                neighbors=[getattr(pair, side.value).tester.ip for pair in addresses.pairs],
+                pair=number,
+                addresses=[getattr(pair, side.value).dut.ip for pair in pairs],
+                neighbors=[getattr(pair, side.value).tester.ip for pair in pairs],
             )
+            for number, pairs in enumerate((addresses.pairs, *((pair,) for pair in addresses.further)))
             for side in Side
         ],
         translation=None if mode == GatewayMode.FORWARD else _translation(config, addresses),

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Side
+from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Pair, Side
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.reference import PeriodicLoss, PortChoice, RateScope, Reordering
 from natxy.plan.model.addresses import AddressMapping
@@ -28,9 +28,11 @@ class GatewayMode(StrEnum):
 
 
 class GatewayLink(Message):
-    """`addresses` are the gateway's own on this side, `neighbors` those whose MAC addresses it resolves."""
+    """`addresses` are the gateway's own on this side of a pair of ports, `neighbors` those whose MAC addresses it
+    resolves."""
 
     side: Side
+    pair: Pair = 0
     addresses: list[IPAddress]
     neighbors: list[IPAddress]
 

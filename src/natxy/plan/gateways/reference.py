@@ -114,6 +114,7 @@ class ReferenceConfig(LimitsModel):
     """A program that forwards and translates with exact limits and faults; for `natxy calibrate`."""
 
     polls: ClassVar[bool] = True
+    serves_pairs: ClassVar[bool] = True
     is_probed: ClassVar[bool] = False
     forwards_tcp: ClassVar[bool] = False
 
