@@ -353,10 +353,12 @@ class Experiment(PlanModel):
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0
-        phase1_s = connections / rate_fps + timing.drain
+        # Pairs of interfaces make and validate their parts of the connections one after another.
+        drains_s = self.pair_count * timing.drain
+        phase1_s = connections / rate_fps + drains_s
         if self.alpha is None:
             return phase1_s
-        return phase1_s + connections / (self.alpha * rate_fps) + timing.drain
+        return phase1_s + connections / (self.alpha * rate_fps) + drains_s
 
 
 def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:

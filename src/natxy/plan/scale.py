@@ -33,13 +33,14 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
 
     A search for a table's capacity needs it for as many connections as it may try.
     """
-    connections = experiment.connections or _most_tried(experiment)
+    pairs = experiment.pair_count
+    # Pairs share those that a search for the capacity tries.
+    connections = pairs * experiment.connections if experiment.connections else _most_tried(experiment)
     if connections is None:
         return None
-    sized = experiment.model_copy(update={"connections": connections})
-    pairs = experiment.pair_count
+    sized = experiment.model_copy(update={"connections": experiment.connections or connections})
     return TableNeed(
-        pairs * connections,
+        connections,
         pairs * sized.left_endpoints,
         pairs * sized.right_endpoints,
         sized.longest_trial_s(phase1_fps),

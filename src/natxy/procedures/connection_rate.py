@@ -42,8 +42,11 @@ def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
 def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialResult:
     """Runs phase 1 at `attempt.rate`, in connections per second, then validates; returns the trial that decides."""
     established = _establish(repetition, attempt)
-    if established.verdict != Verdict.PASS:
-        return established
+    return validate(repetition, attempt) if established.verdict == Verdict.PASS else established
+
+
+def validate(repetition: Repetition, attempt: Attempt, pair: int = 0) -> TrialResult:
+    """Validates the connections of a pair of interfaces, at the experiment's share α of `attempt.rate`."""
     alpha = repetition.experiment.alpha
     assert alpha is not None
     rate_fps = alpha * attempt.rate
@@ -53,7 +56,7 @@ def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialRes
         Purpose.MEASURE,
         rate_fps,
         lambda seed, on_progress: repetition.engine.validate(
-            validate_request(repetition.experiment, rate_fps, seed), on_progress
+            validate_request(repetition.experiment, rate_fps, seed, pair), on_progress
         ),
     )
 
@@ -61,12 +64,13 @@ def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialRes
 def validated_s(experiment: Experiment) -> float:
     """Returns about how long `establish_and_validate` takes."""
     assert experiment.alpha is not None
-    validation_s = TRIAL_OVERHEAD_S + _traffic_s(experiment) / experiment.alpha + experiment.timing.expected_drain_s
+    each_s = TRIAL_OVERHEAD_S + experiment.timing.expected_drain_s
+    validation_s = _traffic_s(experiment) / experiment.alpha + experiment.pair_count * each_s
     return _established_s(experiment) + validation_s
 
 
 def _established_s(experiment: Experiment) -> float:
-    return _traffic_s(experiment) + experiment.timing.expected_drain_s
+    return _traffic_s(experiment) + experiment.pair_count * experiment.timing.expected_drain_s
 
 
 def _traffic_s(experiment: Experiment) -> float:

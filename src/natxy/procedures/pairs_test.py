@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from natxy.errors import PlanError
 from natxy.events.listener import RunListener
 from natxy.plan.yaml.loading_test import load
 from natxy.report.tables.sweep import sweep_tables
@@ -116,3 +117,30 @@ def test_the_report_compares_with_the_fewest_pairs(tmp_path: Path) -> None:
     rows = {row[0]: row[1:] for row in wide.rows}
     assert [cell.split()[0] for cell in rows["Degradation"]] == ["0.0", "0.0", "0.0"]
     assert not any("pairs" in row[0].lower() for row in (*wide.rows, *common.rows))
+
+
+@pytest.mark.parametrize("policy", ["keep", "lru"])
+@pytest.mark.parametrize("shortcut", ["", ", shortcut: validation-answers"])
+def test_the_capacity_is_that_of_the_connections_of_all_pairs(tmp_path: Path, policy: str, shortcut: str) -> None:
+    capacity = f"""
+name: pairs
+timing: lab
+testbed: {{kind: simulated}}
+repeat: 1
+experiments:
+  - name: capacity
+    gateway: {{driver: simulated, table_capacity: 12347, table_policy: {policy}}}
+    procedure: {{name: table-capacity, initial_connections: 1k, max_connections: 100k{shortcut}}}
+    pairs: [1, 2, 3]
+    search: {{kind: binary, min_rate: 1k, max_rate: 100k, error: 1k}}
+"""
+    for experiment in measured(tmp_path, capacity).experiments:
+        assert [repetition.value for repetition in experiment.repetitions] == [12347]
+        kinds = Counter((trial.number, trial.attempt, trial.kind) for _, _, trial in experiment.all_trials)
+        assert set(kinds.values()) == {experiment.planned.pairs}
+
+
+def test_pairs_have_a_connection_each(tmp_path: Path) -> None:
+    capacity = PLAN.replace("throughput", "{name: table-capacity, initial_connections: 2}")
+    with pytest.raises(PlanError, match="the 3 pairs of interfaces share the connections"):
+        load(tmp_path, capacity)

@@ -8,6 +8,7 @@ last case the gateway is restarted, and the number of connections counts as too 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -18,11 +19,13 @@ from natxy.plan.gateways.base import TableNeed
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
+from natxy.procedures.common.phase1 import establish_of_pair
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
 from natxy.procedures.common.steps import unsent_remark, valid_step
-from natxy.procedures.connection_rate import establish_and_validate, validated_s
+from natxy.procedures.connection_rate import validate, validated_s
 from natxy.results.curves import Axis, Curve
+from natxy.results.trials import Purpose
 from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.keeper import Establish, Kept
 from natxy.search.outcome import Attempt, NeverPrepared, Outcome, SearchResult, TesterLimitReached
@@ -42,7 +45,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             steps += 1
             result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
             # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
-            return Kept(result.verdict == Verdict.PASS, result.streams[0].received)
+            return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
         first = rates.run(lambda attempt: _confirmed(establish, initial, attempt.rate))
         if first.lower_bound is None:
@@ -139,15 +142,41 @@ def _rate_remark(first: SearchResult) -> str:
 
 def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialResult:
     """Tries to keep `connections`, made at `attempt.rate` per second; restarts a gateway that fails."""
-    sized = replace(repetition, experiment=repetition.experiment.model_copy(update={"connections": connections}))
-    _check_timeouts(sized, attempt.rate)
+    _check_timeouts(_with(repetition, connections), attempt.rate)
     try:
-        return establish_and_validate(sized, attempt)
+        repetition.begin(attempt)
     except DutError:
         # The previous step broke the gateway, so that its table could not be emptied.
         with repetition.gateway() as gateway:
             gateway.restart()
-        return establish_and_validate(sized, attempt)
+        repetition.begin(attempt)
+    pairs = repetition.experiment.pair_count
+    parts = [_with(repetition, connections // pairs + (pair < connections % pairs)) for pair in range(pairs)]
+    established = _of_all_pairs(
+        establish_of_pair(part, attempt, Purpose.MEASURE, attempt.rate, pair) for pair, part in enumerate(parts)
+    )
+    if established.verdict != Verdict.PASS:
+        return established
+    return _of_all_pairs(validate(part, attempt, pair) for pair, part in enumerate(parts))
+
+
+def _with(repetition: Repetition, connections: int) -> Repetition:
+    return replace(repetition, experiment=repetition.experiment.model_copy(update={"connections": connections}))
+
+
+def _of_all_pairs(results: Iterable[TrialResult]) -> TrialResult:
+    """Returns the first result of a pair of interfaces that did not pass, or else the last, with the streams of all.
+
+    After a pair that fails, the others are measured too, so that all connections that were kept are counted. One that
+    decides nothing ends it.
+    """
+    found: list[TrialResult] = []
+    for result in results:
+        if result.verdict not in {Verdict.PASS, Verdict.FAIL}:
+            return result
+        found.append(result)
+    decides = next((result for result in found if result.verdict == Verdict.FAIL), found[-1])
+    return decides.model_copy(update={"streams": [stream for result in found for stream in result.streams]})
 
 
 def _recover(repetition: Repetition) -> None:

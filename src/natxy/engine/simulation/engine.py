@@ -61,7 +61,7 @@ class SimulatedEngine:
         self._dut = dut
         self._tester_limit_fps = tester_limit_fps
         self._established: dict[int, _Established] = {}
-        """The connections of each pair of ports."""
+        """The connections of each pair of ports, in the order in which they were made."""
         self._run_id = 0
         self.elapsed_s = 0.0
 
@@ -96,9 +96,17 @@ class SimulatedEngine:
         connected = self._dut.connect(round(heard * share), stream.rate_fps * share)
         passed, made = (min(heard, round(count / share)) for count in connected)
         received = _arrived(passed, self._dut.config.forward_loss_ratio)
+        self._established.pop(stream.pair, None)
+        self._replace_oldest(self._dut.table.connections - connected[1])
         self._established[stream.pair] = _Established(asked=stream.frames, made=made, distinct=distinct)
         result = self._result([(stream, received)], request, on_progress)
         return result.model_copy(update={"established": received})
+
+    def _replace_oldest(self, left: int) -> None:
+        """Leaves so many of the connections of other pairs, the newest, because new ones have replaced the others."""
+        for other in reversed(self._established.values()):
+            other.made = min(other.made, left)
+            left -= other.made
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
         established = self._require_phase1(request.pair)

@@ -12,6 +12,7 @@ from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Kernel
 from natxy.plan.model.units import counted
 from natxy.plan.moved import block_of
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.written import Plan
 
 
@@ -37,6 +38,9 @@ def check_pairs(plan: Plan, experiment: Experiment, location: Location) -> Itera
         yield Problem(at, "user-mode Linux has one pair of interfaces in a lab; remove `kernel: user-mode`")
     elif experiment.translation:
         yield Problem(at, "the hosts of a translation are those of one pair; remove one of the two")
+    if isinstance(experiment.procedure, TableCapacityConfig) and experiment.procedure.initial_connections < pairs:
+        text = f"the {pairs} pairs of interfaces share the connections; give at least one for each"
+        yield Problem((*location, "procedure", "initial_connections"), text)
     addresses = experiment.addresses
     of_one_pair = {
         "background": experiment.background,

@@ -50,7 +50,10 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
 
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    connections = experiment.connections or experiment.procedure.most_connections
+    connections, most = experiment.connections, experiment.procedure.most_connections
+    if connections is None and most is not None:
+        # Pairs of interfaces share them.
+        connections = -(-most // experiment.pair_count)
     if connections is not None and connections > MOST_CONNECTIONS:
         yield Problem((*location, "connections"), f"at most {MOST_CONNECTIONS} are possible")
     if experiment.phase1_selection == Selection.RANDOM:

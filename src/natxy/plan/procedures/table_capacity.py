@@ -41,7 +41,7 @@ class TableCapacityConfig(ProcedureDeclaration):
     stateful: ClassVar = True
     counts_connections: ClassVar = True
     timed: ClassVar = False
-    takes: ClassVar = frozenset({"search", "alpha"})
+    takes: ClassVar = frozenset({"search", "alpha", "pairs"})
 
     @model_validator(mode="after")
     def _ordered(self) -> TableCapacityConfig:

@@ -19,12 +19,13 @@ TRIAL_OVERHEAD_S: Final = 0.008
 def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float) -> TrialResult:
     """Starts the attempt and establishes the experiment's connections, `rate_fps` of them per second."""
     repetition.begin(attempt)
-    return _establish(repetition, attempt, purpose, rate_fps)
+    return establish_of_pair(repetition, attempt, purpose, rate_fps)
 
 
-def _establish(
+def establish_of_pair(
     repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float, pair: int = 0
 ) -> TrialResult:
+    """Establishes the experiment's connections between one pair of interfaces."""
     return repetition.trial(
         attempt,
         TrialKind.PHASE1,
@@ -45,7 +46,7 @@ def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialRes
     assert repetition.phase1_fps is not None
     repetition.begin(attempt)
     for pair in range(repetition.experiment.pair_count):
-        result = _establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
+        result = establish_of_pair(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
         if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
             return None
         if result.verdict != Verdict.PASS:

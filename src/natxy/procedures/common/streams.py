@@ -92,9 +92,10 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int, pair: 
     )
 
 
-def validate_request(experiment: Experiment, rate_fps: float, seed: int) -> ValidateRequest:
+def validate_request(experiment: Experiment, rate_fps: float, seed: int, pair: int = 0) -> ValidateRequest:
     assert experiment.connections is not None
     return ValidateRequest(
+        pair=pair,
         frame=_frame(experiment, Side.RIGHT),
         rate_fps=rate_fps,
         order=experiment.orders.state_table,
