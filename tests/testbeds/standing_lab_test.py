@@ -11,6 +11,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -115,9 +116,14 @@ def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> 
     (keeper,) = standing.keepers()
     assert os.getsid(keeper.pid) == keeper.pid
     assert "natxy lab down" in standing.natxy("doctor")
-    keys = {name: value for name, value in exports.items() if "-" in name}
+    keys = {name: value for name, value in exports.items() if name.startswith("IP")}
+    # Of a testbed that siitperf has measured with: the environment has the lab's.
+    macs = {
+        f"MAC-{side}-{of}": f"a0:36:9f:74:73:{byte}"
+        for byte, (side, of) in enumerate(product("LR", ("Tester", "DUT")), 64)
+    }
     conf = conf_text(
-        "nat44", Fwd_sport_min="10000", Fwd_sport_max="10009", Fwd_dport_min="80", Fwd_dport_max="89", **keys
+        "nat44", Fwd_sport_min="10000", Fwd_sport_max="10009", Fwd_dport_min="80", Fwd_dport_max="89", **keys, **macs
     )
     (standing.folder / "siitperf.conf").write_text(conf)
     inside = ["ip", "netns", "exec", exports["NATXY_LAB_TESTER"]]
