@@ -253,10 +253,10 @@ engine-tests: setup-dev
 	@touch $@
 
 packages-demo:
-	@tools/packages.sh $(DEMO_PACKAGES)
+	@tools/packages.sh --newer $(DEMO_PACKAGES)
 
 packages:
-	@tools/packages.sh $(RUN_PACKAGES)
+	@tools/packages.sh --newer $(RUN_PACKAGES)
 
 packages-dev: packages
 	@tools/packages.sh $(DEV_PACKAGES)

@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs Debian packages: `tools/packages.sh NAME...`. Prints nothing when all of them are installed.
+# Installs Debian packages: `tools/packages.sh [--newer] NAME...`. Prints nothing when all of them are installed. Building
+# and measuring work on Debian 13 too, as `--newer` says; all else needs the versions that Debian 12 has.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+releases="Debian 12"
+if [ "$1" = --newer ]; then
+	releases="Debian 12 or 13"
+	shift
+fi
 missing=()
 for package; do
 	status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
@@ -12,11 +18,11 @@ done
 [ "${#missing[@]}" != 0 ] || exit 0
 # shellcheck disable=SC1090
 system=$(. "${OS_RELEASE:-/etc/os-release}" && echo "${ID:-unknown} ${VERSION_ID:-}")
-case $system in
-"debian 12") ;;
+case "$system, for $releases" in
+"debian 12, for "* | "debian 13, for Debian 12 or 13") ;;
 *)
-	echo "natxy is built on Debian 12, and this is ${system% }: use a container, a virtual machine or a chroot of" \
-		"Debian 12 (docs/how-to/install.md)" >&2
+	echo "this needs $releases, and this is ${system% }: use a container, a virtual machine or a chroot of Debian 12" \
+		"(docs/how-to/install.md)" >&2
 	exit 1
 	;;
 esac

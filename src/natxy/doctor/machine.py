@@ -105,11 +105,17 @@ def _engine() -> list[Finding]:
 def _dpdk_drivers() -> list[Finding]:
     folders = [*Path("/usr/lib").glob("*/dpdk/pmds-*"), *Path("/usr/local/lib").glob("*/dpdk/pmds-*")]
     findings = []
-    for driver, package in {"af_xdp": "librte-net-af-xdp23", "af_packet": "librte-net-af-packet23"}.items():
+    for driver, package in {"af_xdp": "librte-net-af-xdp", "af_packet": "librte-net-af-packet"}.items():
         found = any(next(folder.glob(f"librte_net_{driver}.so*"), None) for folder in folders)
         name = f"DPDK driver net_{driver}"
-        findings.append(Finding(name, True, "installed") if found else _not_installed(name, package))
+        findings.append(Finding(name, True, "installed") if found else _not_installed(name, package + _dpdk()))
     return findings
+
+
+def _dpdk() -> str:
+    """Returns what ends the names of DPDK's packages, as the files of its libraries: 23 on Debian 12."""
+    library = next(Path("/usr/lib").glob("*/librte_ethdev.so.[0-9][0-9]"), None)
+    return library.suffix.removeprefix(".") if library else "23"
 
 
 def _programs() -> list[Finding]:

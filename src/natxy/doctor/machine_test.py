@@ -44,3 +44,11 @@ def test_each_missing_driver_has_a_package_of_its_own(monkeypatch: pytest.Monkey
     monkeypatch.setattr(machine, "Path", lambda _: tmp_path)
     packages = [change.undo[-1] for found in machine._dpdk_drivers() for change in found.changes]
     assert packages == ["librte-net-af-xdp23", "librte-net-af-packet23"]
+
+
+def test_a_driver_s_package_is_of_the_release_s_dpdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "x86_64-linux-gnu").mkdir()
+    (tmp_path / "x86_64-linux-gnu" / "librte_ethdev.so.25").touch()
+    monkeypatch.setattr(machine, "Path", lambda _: tmp_path)
+    packages = [change.undo[-1] for found in machine._dpdk_drivers() for change in found.changes]
+    assert packages == ["librte-net-af-xdp25", "librte-net-af-packet25"]
