@@ -37,7 +37,7 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 .PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
 	container jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
-	sanitize tsan fuzz kills mutants soak bench profile docs docs-site clean
+	sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -223,6 +223,9 @@ docs-site: ## make a site of the documentation, which needs no network: open bui
 	@rm -rf build/site
 	@build/site-venv/bin/sphinx-build -q -W --keep-going -b html -c tools/site -d build/site-doctrees . build/site
 	@echo "The site is in build/site; open build/site/index.html, or: $(PYTHON) -m http.server --directory build/site"
+
+docs-site-test: setup-dev docs-site ## open the site in Chromium: does its search find pages, and can everyone read them?
+	.venv/bin/python -m tools.site.opened build/site
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv

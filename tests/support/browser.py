@@ -10,13 +10,20 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tests.support.chromium import CHROMIUM
+from tests.support.chromium import AXE, CHROMIUM
 from tests.support.command import HANG_S
+
+_JUDGE: Final = """
+axe.run(document, {resultTypes: ["violations"]}).then(found => {
+  window.judged = JSON.stringify(found.violations.flatMap(each => each.nodes.map(
+    node => [each.impact, [each.id, node.target.join(" "), node.failureSummary].join(" | ")])));
+}); 0
+"""
 
 
 class Tab:
@@ -34,7 +41,14 @@ class Tab:
             self._ask(f"{domain}.enable")
 
     def open(self, address: str) -> None:
+        """Begins to load a page."""
         self._ask("Page.navigate", url=address)
+
+    def load(self, file: Path) -> None:
+        """Loads a page of a folder, and waits until it is complete."""
+        self.open("about:blank")
+        self.open(file.as_uri())
+        self.wait_for(f"location.href == {json.dumps(file.as_uri())} && document.readyState == 'complete'")
 
     def evaluate(self, expression: str) -> Any:
         """Returns the value of an expression of JavaScript on the page."""
@@ -50,11 +64,24 @@ class Tab:
             time.sleep(0.1)
         return value
 
-    def picture(self, file: Path) -> None:
-        file.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
-
-    def resize(self, width: int, height: int) -> None:
+    def appear(self, width: int, height: int, *, dark: bool) -> None:
+        """Gives the page a size in CSS pixels, and the reader's wish for light or dark."""
         self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._ask("Emulation.setEmulatedMedia", features=[scheme])
+
+    def picture(self, file: Path, area: Mapping[str, float]) -> None:
+        """Writes an area of the page as WebP: `x`, `y`, `width` and `height` in CSS pixels, and the `scale`."""
+        taken = self._ask(
+            "Page.captureScreenshot", format="webp", quality=80, clip=dict(area), captureBeyondViewport=True
+        )
+        file.write_bytes(base64.b64decode(taken["data"]))
+
+    def violations(self) -> list[tuple[str, str]]:
+        """Returns what axe-core objects to on the page, each with its impact, such as `serious`."""
+        self.evaluate(AXE.read_text(encoding="utf-8"))
+        self.evaluate(_JUDGE)
+        return [(impact, text) for impact, text in json.loads(self.wait_for("window.judged"))]
 
     def _ask(self, method: str, **parameters: Any) -> Any:
         number = next(self._numbers)

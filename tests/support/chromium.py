@@ -20,6 +20,9 @@ CHROMIUM: Final = shutil.which("chromium")
 PATIENT: Final = ("--virtual-time-budget=20000",)
 """Makes Chromium wait for the charts, in virtual time, but not for a clock."""
 
+AXE: Final = files("axe_core_python").joinpath("axe.min.js")
+"""Holds the source of axe-core."""
+
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
 
 _AXE: Final = """
@@ -57,7 +60,7 @@ def accessibility(page: Path, folder: Path, *, dark: bool, width: int) -> dict[s
     Returns whether the page was `dark`, the rules that it `passed`, and a line for each of its `violations`. The page
     is judged without its policy, which lets no other scripts run.
     """
-    axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    axe = AXE.read_text(encoding="utf-8")
     source = re.sub(r"<meta http-equiv=[^>]+>", "", page.read_text(encoding="utf-8"))
     judged = folder / "judged.html"
     judged.write_text(f"{source}<script>{axe}</script><script>{_AXE}</script>", encoding="utf-8")
