@@ -37,7 +37,7 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 .PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
 	container jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
-	sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test clean
+	sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -226,6 +226,10 @@ docs-site: ## make a site of the documentation, which needs no network: open bui
 
 docs-site-test: setup-dev docs-site ## open the site in Chromium: does its search find pages, and can everyone read them?
 	.venv/bin/python -m tools.site.opened build/site
+
+gallery: setup-dev ## measure what the gallery shows, and take the pictures of docs/gallery.md and of the tutorial anew
+	.venv/bin/natxy campaign tools/gallery/gallery.yaml --output build/gallery
+	.venv/bin/python -m tools.gallery build/gallery
 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv

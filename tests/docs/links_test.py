@@ -17,7 +17,5 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not section or section in anchors(target), link
 
 
-def test_every_page_is_linked_from_the_first_one() -> None:
-    first = REPOSITORY / "README.md"
-    linked = {(first.parent / link.partition("#")[0]).resolve() for link in links(first)}
-    assert {page for page in PAGES if page.is_relative_to(REPOSITORY / "docs")} <= linked
+def test_the_readme_leads_to_the_list_of_all_pages() -> None:
+    assert "docs/README.md" in links(REPOSITORY / "README.md")

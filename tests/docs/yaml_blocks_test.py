@@ -90,7 +90,7 @@ def test_every_block_is_accepted(place: str, tmp_path: Path) -> None:
     text, file = BLOCKS[place], tmp_path / "block.yaml"
     yaml = YAML(typ="safe")
     part = yaml.load(f"{'' if '&nat' in text else _NAT}block:\n{indent(text, '  ')}")["block"]
-    if _CI in place:
+    if _CI in place and "experiments" not in part:
         assert "jobs" in part or all("script" in job for job in part.values())
     elif "runs" in part:
         file.write_text(text, encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Any
 _REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(_REPOSITORY))
 
-from tools.site.contents import tables_of_contents, write_first_page  # noqa: E402
+from tools.site.contents import CONTENTS, tables_of_contents, write_first_page  # noqa: E402
 
 project = "natxy"
 copyright = "the authors of natxy, Apache-2.0"
@@ -23,7 +23,7 @@ release = _version[1] if _version else ""
 
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/**/*.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/**/*.md"]
 exclude_patterns = [".*", "build", "engine", "guest", "plans", "runs", "src", "tests", "tools"]
 # MyST makes the anchors of headings as GitHub does.
 myst_heading_anchors = 4
@@ -34,6 +34,8 @@ html_theme = "furo"
 html_title = f"natxy {release}"
 html_show_sphinx = False
 html_copy_source = False
+# The search would fetch every page for its summary, which browsers forbid in a folder.
+html_show_search_summary = False
 html_theme_options = {"light_css_variables": {"font-stack--monospace": "monospace"}}
 
 
@@ -42,11 +44,20 @@ def setup(app: Any) -> None:
 
     def read(app: Any, name: str, source: list[str]) -> None:
         if name == root_doc:
-            source[0] += tables_of_contents(source[0])
+            source[0] += tables_of_contents((_REPOSITORY / CONTENTS).read_text(encoding="utf-8"))
+            app.env.note_dependency(str(_REPOSITORY / CONTENTS))
 
     def finished(app: Any, error: Exception | None) -> None:
         if error is None:
             write_first_page(Path(app.outdir))
 
+    def levelled(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+        # The captions of the navigation are headings without a level.
+        for name, text in context.items():
+            if name.endswith("navigation_tree"):
+                context[name] = text.replace('role="heading"', 'role="heading" aria-level="2"')
+
     app.connect("source-read", read)
+    # After the theme has made its navigation.
+    app.connect("html-page-context", levelled, priority=900)
     app.connect("build-finished", finished)

@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the site's table of contents from the README's table of documentation."""
+"""Makes the site's tables of contents from the lists of docs/README.md."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-_ROW = re.compile(r"^\| (?P<caption>[^|]+) \| (?P<links>.*\]\(docs/.+) \|$", re.MULTILINE)
-_PAGE = re.compile(r"\]\((docs/[^)#\s]+)\.md(?:#[^)]*)?\)")
-_PROJECT = ("CHANGELOG", "CONTRIBUTING")
-
-
-def sections(readme: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields the rows of the table as captions and their pages, and at the end the pages about the project."""
-    for row in _ROW.finditer(readme):
-        yield row["caption"], _PAGE.findall(row["links"])
-    yield "Project", list(_PROJECT)
+CONTENTS: Final = "docs/README.md"
+_SECTION: Final = re.compile(r"^## (?P<caption>.+)$(?P<pages>(?:(?!^## ).*\n)*)", re.MULTILINE)
+# The first link of an item is its page.
+_PAGE: Final = re.compile(r"^- \[[^]]+\]\((.+?)\.md\)", re.MULTILINE)
 
 
-def tables_of_contents(readme: str) -> str:
+def sections(contents: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields the sections as captions and their pages, and at the end the pages about the project."""
+    for section in _SECTION.finditer(contents):
+        yield section["caption"], [f"docs/{page}" for page in _PAGE.findall(section["pages"])]
+    yield "Project", ["docs/README", "CONTRIBUTING", "CHANGELOG"]
+
+
+def tables_of_contents(contents: str) -> str:
     """Returns the hidden tables of contents that the side of every page shows."""
     return "".join(
         "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
-        for caption, pages in sections(readme)
+        for caption, pages in sections(contents)
     )
 
 

@@ -54,7 +54,7 @@ def serious(tab: Tab, site: Path) -> Iterator[str]:
 def main(site: Path) -> int:
     """Prints each finding. Returns the exit code: 1 if there is any."""
     findings = 0
-    with TemporaryDirectory() as profile, browser(Path(profile)) as tab:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile, browser(Path(profile)) as tab:
         for finding in chain(unfound(tab, site), serious(tab, site)):
             findings += 1
             print(finding, flush=True)

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the README's table of results from a run of plans/quickstart.yaml: `python -m tools.readme_result RUN`."""
+"""Makes the README's table of results from a run of plans/quickstart.yaml; `make gallery` writes it."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration
 from natxy.report.words import headlines, wording
-from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
-from tools.bench.speed_tables import put
 
-PAGE: Final = Path("README.md")
 _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}
 
 
@@ -36,10 +31,14 @@ def result_rows(run: RunRecord) -> Iterator[str]:
     count = verdicts.count(Verdict.DISTURBED)
     disturbed = f", {count} disturbed" if count else ""
     yield ""
-    yield (
-        f"Measuring took {format_duration(run.active_s)}. Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} "
-        f"were invalid{disturbed} and repeated."
-    )
+    yield f"Measuring took {format_duration(run.active_s)} on {machine_words(run)}."
+    yield f"Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} were invalid{disturbed} and repeated."
+
+
+def machine_words(run: RunRecord) -> str:
+    """Returns processor, cores, kernel and DPDK of the machine that measured."""
+    here = run.machine
+    return f"{here['processor']}, {here['cores']} cores, Linux {here['kernel'].partition('-')[0]}, {run.engine['dpdk']}"
 
 
 def _shown(experiment: ExperimentRecord) -> str:
@@ -52,8 +51,3 @@ def _shown(experiment: ExperimentRecord) -> str:
 
 def _thousands(rate: float) -> str:
     return f"{rate / 1e3:.0f} k"
-
-
-if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(put(page, "result", result_rows(RunReader(Path(sys.argv[1])).run)), encoding="utf-8")
