@@ -82,7 +82,6 @@ def condition_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
     for run in runs:
         verdicts = [placed.trial.verdict for placed in run.all_trials]
         counts = (
-            len(run.experiments),
             len(verdicts),
             verdicts.count(Verdict.INVALID),
             verdicts.count(Verdict.DISTURBED),

@@ -38,5 +38,6 @@ def test_conditions_count_trials(run: RunRecord) -> None:
     head, _, row, _, machine = condition_rows([run])
     assert head.startswith("| run | measured in |")
     assert row.startswith("| quickstart |")
+    assert row.count("|") == head.count("|")
     assert "Linux 6.1.0" in machine
     assert next(iter(printed_end(run))).startswith("> Run complete, 1 without result. ")
