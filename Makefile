@@ -35,8 +35,8 @@ CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
-	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test made-deb install-tests release \
-	container jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
+	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
+	made-deb install-tests release container container-test jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
 	sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
 
@@ -103,6 +103,10 @@ release: packages-deb ## make all files of a release twice, compare and try them
 container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)
 	@tools/package/container.sh build/deb/natxy_*.deb
+
+container-test: made-deb ## make the image, measure the quickstart in it, and take each of its privileges away
+	@tools/packages.sh $(CONTAINER_PACKAGES)
+	@tools/package/fresh/container.sh build/deb/natxy_*.deb $(PODMAN_OPTIONS)
 
 made-deb:
 	@ls build/deb/natxy_*.deb > /dev/null 2>&1 || { echo "there is no package in build/deb: run \`make deb\` first" >&2; exit 1; }
