@@ -82,6 +82,7 @@ def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
         return True
     location = plan.testbed.dut_location
     targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
+    targets += [tester.location.ssh for tester in plan.testbed.further_testers]
     targets += [location.ssh] if location and location.ssh else []
     return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 

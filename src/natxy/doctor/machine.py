@@ -56,6 +56,7 @@ def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]
         return others
     here = [
         *(finding for probe in _PROBES for finding in probe()),
+        *_way_to_testers(plan),
         *_virtual_machine(plan),
         *_gateways(plan),
         *probe_disturbances(plan.testbed if plan else None),
@@ -131,6 +132,13 @@ def _programs() -> list[Finding]:
         else:
             findings.append(_not_installed(program, package))
     return findings
+
+
+def _way_to_testers(plan: ResolvedPlan | None) -> list[Finding]:
+    """Examines what connects this machine with the plan's further testers, if it has any."""
+    if plan is None or not plan.testbed.further_testers:
+        return []
+    return [Finding("ssh", True, "installed") if shutil.which("ssh") else _not_installed("ssh", "openssh-client")]
 
 
 def _not_installed(name: str, package: str) -> Finding:

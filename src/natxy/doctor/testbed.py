@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the machines of a plan's testbed: its DUT, and hosts that are reached by ssh.
+"""Examines the machines of a plan's testbed: its DUT, and further testers and hosts, which are reached by ssh.
 
 Nothing is changed there, and nothing is raised: a machine that cannot be reached is a finding.
 """
@@ -33,6 +33,8 @@ _HOST_PROGRAMS: Final = {
     "sysctl": "apt install procps",
 }
 
+_TESTER_PROGRAMS: Final = {"ip": "apt install iproute2", "sysctl": "apt install procps"}
+
 
 @dataclass(frozen=True)
 class _Machine:
@@ -57,6 +59,15 @@ def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
     machines = [
         _Machine(f"{side} host", SshTransport(host.ssh), (host.interface,), _HOST_PROGRAMS)
         for side, host in plan.testbed.remote_hosts.items()
+    ]
+    machines += [
+        _Machine(
+            "tester",
+            SshTransport(tester.location.ssh),
+            tuple(port.interface for port in tester.ports.of_cables if port.interface),
+            _TESTER_PROGRAMS | {tester.location.engine: "install natxy there, or give the path by `engine`"},
+        )
+        for tester in plan.testbed.further_testers
     ]
     if location := plan.testbed.dut_location:
         machines.append(_dut(location, plan))

@@ -9,6 +9,7 @@ import json
 import os
 import select
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -67,6 +68,8 @@ class RpcPipe:
         self._silence_s = silence_s
         self._died = died
         self._next_id = 1
+        # A trial can be aborted by another thread than the one that waits for its result.
+        self._sending = threading.Lock()
         self._unread = b""
         try:
             self._process = subprocess.Popen(
@@ -115,10 +118,12 @@ class RpcPipe:
 
         The program has `patience_s` to read it, by default as long as it may be silent.
         """
-        call_id, self._next_id = self._next_id, self._next_id + 1
-        request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
-        request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
-        self._write(method, json.dumps(request).encode() + b"\n", self._silence_s if patience_s is None else patience_s)
+        with self._sending:
+            call_id, self._next_id = self._next_id, self._next_id + 1
+            request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
+            request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
+            line = json.dumps(request).encode() + b"\n"
+            self._write(method, line, self._silence_s if patience_s is None else patience_s)
         return call_id
 
     def death(self, what: str) -> NatxyError:

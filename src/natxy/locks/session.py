@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from natxy.cleanup.leftovers import problems_of_leftovers
 from natxy.events.listener import RunListener
@@ -30,6 +31,7 @@ def claims(plan: ResolvedPlan, dut_cores: int) -> Iterator[str]:
     if ports := testbed.engine_ports:
         yield from (f"port {port.pci or port.interface}" for port in ports.of_cables)
     yield from (f"host {host.ssh}" for host in testbed.remote_hosts.values())
+    yield from (f"tester {tester.location.ssh}" for tester in testbed.further_testers)
     if dut := testbed.dut_location:
         if dut.ssh:
             yield f"gateway {dut.ssh}"
@@ -55,11 +57,13 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
         tell(f"waiting for {holder.what}, which process {holder.pid} ({holder.command}) holds")
 
     dut = plan.testbed.dut_location
+    there = [tester.location.ssh for tester in plan.testbed.further_testers] + ([dut.ssh] if dut and dut.ssh else [])
     with ExitStack() as held:
         held.enter_context(exclusive(claims(plan, dut_cores), waiting))
-        if dut and dut.ssh:
-            name = str(dut.ssh)
-            held.enter_context(exclusive_there(dut.ssh, lambda: tell(f"waiting for {name}, which another tester uses")))
+        # Everybody reserves them in the same order, so that no two wait for each other.
+        for target in sorted(there, key=str):
+            text = f"waiting for {target}, which another tester uses"
+            held.enter_context(exclusive_there(target, partial(tell, text)))
         if not plan.testbed.in_virtual_time:
             for problem in problems_of_leftovers(plan):
                 tell(problem)

@@ -23,8 +23,9 @@ EXPERIMENT = {
     "procedure": "throughput",
     "search": {"min_rate": "1k", "max_rate": "10k", "error": "1k"},
 }
-DUT = {"left": "eth1", "right": "eth2"}
-PORTS = {"left": {"interface": "ens1"}, "right": {"pci": "0000:41:00.0"}}
+DUT: dict[str, Any] = {"left": "eth1", "right": "eth2"}
+PORTS: dict[str, Any] = {"left": {"interface": "ens1"}, "right": {"pci": "0000:41:00.0"}}
+OF_ANOTHER: dict[str, Any] = {"tester": {"ssh": "root@b"}, **PORTS, "dut": {"left": "eth3", "right": "eth4"}}
 HOSTS = {"left": {"ssh": "a", "interface": "eth0"}, "right": {"ssh": "b", "interface": "eth0"}}
 
 
@@ -42,6 +43,10 @@ HOSTS = {"left": {"ssh": "a", "interface": "eth0"}, "right": {"ssh": "b", "inter
         (
             {"kind": "hardware", **PORTS, "dut": {**DUT, "namespace": "dut"}},
             {"core 0", "port ens1", "port 0000:41:00.0", "namespace dut"},
+        ),
+        (
+            {"kind": "hardware", **PORTS, "dut": {**DUT, "namespace": "dut"}, "more_pairs": [OF_ANOTHER]},
+            {"core 0", "port ens1", "port 0000:41:00.0", "tester root@b", "namespace dut"},
         ),
         (
             {"kind": "hosts", **HOSTS, "dut": DUT},

@@ -215,3 +215,49 @@ def test_a_testbed_has_so_many_pairs() -> None:
 def test_pairs_of_cables_have_no_end_in_common(changed: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why.replace("[", r"\[").replace("]", r"\]")):
         plan_of(CABLED | {"more_pairs": [SECOND | changed]})
+
+
+THIRD: dict[str, Any] = {
+    "left": {"interface": "a3"},
+    "right": {"interface": "b3"},
+    "dut": {"left": "c3", "right": "d3"},
+}
+FOURTH: dict[str, Any] = {"left": "c4", "right": "d4"}
+TESTER: dict[str, Any] = {"tester": {"ssh": "root@b", "cores": 2}}
+
+
+def test_pairs_of_another_tester_are_not_this_machines() -> None:
+    # Two machines may have interfaces of one name.
+    there = {"left": CABLED["left"], "right": CABLED["right"]}
+    plan = plan_of(
+        CABLED | {"more_pairs": [SECOND | there | TESTER, THIRD, SECOND | TESTER | {"dut": FOURTH}]}, pairs=4
+    )
+    assert [port.interface for port in plan.testbed.engine_ports.of_cables] == ["a", "b", "a3", "b3"]  # type: ignore[union-attr]
+    (tester,) = plan.testbed.further_testers
+    assert [*tester.pairs] == [1, 3]
+    assert [port.interface for port in tester.ports.of_cables] == ["a", "b", "a2", "b2"]
+    assert (str(tester.location), tester.location.cores, tester.location.engine) == (
+        "the tester root@b",
+        [2],
+        "natxy-engine",
+    )
+    assert resolve(plan).experiments[0].pair_count == 4
+
+
+@pytest.mark.parametrize(
+    ("testbed", "second", "why"),
+    [
+        ({}, {"tester": {"ssh": "root@b", "cores": 3}}, "the tester root@b has one engine; give its pairs the same"),
+        ({}, TESTER | {"right": SECOND["left"]}, "more_pairs[1].right is a port that another place has already"),
+        (
+            {"tester_cores": {side: {"send": 0, "receive": 0} for side in ("left", "right")}},
+            TESTER,
+            "tester_cores: the cores of each task are those of a single tester",
+        ),
+    ],
+)
+def test_a_tester_has_one_engine_and_ports_of_its_own(
+    testbed: dict[str, Any], second: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why.replace("[", r"\[").replace("]", r"\]")):
+        plan_of(CABLED | testbed | {"more_pairs": [SECOND | TESTER, THIRD | second]})

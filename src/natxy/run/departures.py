@@ -33,7 +33,7 @@ def departures_of(testbed: Testbed, experiment: Experiment) -> list[str]:
 
 def _of_testbeds(plan: ResolvedPlan) -> Iterator[str]:
     dut = plan.testbed.dut_location
-    if plan.testbed.remote_hosts or (dut and dut.ssh):
+    if plan.testbed.remote_hosts or plan.testbed.further_testers or (dut and dut.ssh):
         return
     # Settings of a gateway may be lists, so that a key has no hash.
     alike = {repr((each.gateway, each.procedure.between_hosts)): each for each in plan.experiments}

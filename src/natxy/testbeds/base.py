@@ -149,9 +149,12 @@ class EngineTestbed(Testbed):
     @abstractmethod
     def port_specs(self) -> list[PortSpec]: ...
 
+    def _start_engine(self, log: Path) -> Engine:
+        return EngineClient(self.engine_argv(), log)
+
     @contextmanager
     def engine(self, log: Path) -> Iterator[Engine]:
-        engine = EngineClient(self.engine_argv(), log)
+        engine = self._start_engine(log)
         try:
             # To measure a core that the tester uses too would disturb the tester.
             dut_cores = [core for core in self.cores.dut if core not in self.cores.tester]

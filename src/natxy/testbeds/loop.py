@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from natxy.dut.base import Gateway
 from natxy.dut.drivers.wire import Wire
-from natxy.dut.transport.local import NetnsTransport
+from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.gateways import GatewayConfig
@@ -23,7 +23,7 @@ from natxy.system.process_owner import Owner
 from natxy.system.temporary_folder import temporary_folder
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.namespaces import LabNamespaces
-from natxy.testbeds.tester_ports import TesterPorts
+from natxy.testbeds.testers.ports import TesterPorts
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, veth_device
 
 _MEDIA: Final = {
@@ -48,7 +48,8 @@ class LoopTestbed(EngineTestbed):
         self._cabled: TesterPorts | None = None
         if config.left and config.right:
             ports = {Side.LEFT: config.left, Side.RIGHT: config.right}
-            self._cabled = TesterPorts(ports, self._machine, io=config.io, queues=config.queues, mtu=mtu)
+            here = LocalTransport(self._machine)
+            self._cabled = TesterPorts(ports, here, io=config.io, queues=config.queues, mtu=mtu)
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0))
 
     def _build(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import shlex
 import threading
@@ -234,6 +235,25 @@ async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
         raise DutError(f"{where}: the ssh configuration or one of its keys is wrong: {error}") from error
     except (asyncssh.Error, OSError) as error:
         raise UnreachableError(f"{where}: {_reason(error)}; make `ssh {target} true` work") from error
+
+
+def ssh_command(target: SshTarget, argv: Sequence[str]) -> list[str]:
+    """Returns the command by which OpenSSH runs a program there, as root, with its input and output here.
+
+    The program's input ends with the connection, and with the command.
+    """
+    given = {"-F": target.config, "-l": target.user, "-p": target.port}
+    options = [word for option, value in given.items() if value is not None for word in (option, str(value))]
+    settings = {
+        "BatchMode": "yes",
+        "ConnectTimeout": math.ceil(target.connect_timeout),
+        "ControlPath": "none",
+        "LogLevel": "ERROR",
+        "ServerAliveCountMax": _KEEPALIVES_MISSED,
+        "ServerAliveInterval": _KEEPALIVE_S,
+    }
+    options += [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+    return ["ssh", "-T", *options, target.host, f"exec {shlex.join([*target.as_root, *argv])}"]
 
 
 def described(target: SshTarget) -> str:

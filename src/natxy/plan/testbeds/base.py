@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
 from natxy.plan.model.traffic import VLAN_TAG_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.machines import DutLocation, DutPair, HostLocation, LinkSetUp
+from natxy.plan.testbeds.machines import DutLocation, DutPair, FurtherTester, HostLocation, LinkSetUp
 from natxy.plan.testbeds.ports import EnginePorts, Io
 from natxy.plan.testbeds.tester_cores import Cores, TesterCores
 
@@ -94,6 +94,11 @@ class TestbedModel(PlanModel):
     def remote_hosts(self) -> Mapping[str, HostLocation]:
         """Returns the hosts that replace the tester's ports, by side."""
         return {}
+
+    @property
+    def further_testers(self) -> Sequence[FurtherTester]:
+        """Returns the testers that send and receive besides this machine."""
+        return ()
 
     @property
     def engine_ports(self) -> EnginePorts | None:

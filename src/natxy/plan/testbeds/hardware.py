@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 from natxy.plan.model.addresses import Mac
 from natxy.plan.model.base import PlanModel
 from natxy.plan.testbeds.base import CabledTester
-from natxy.plan.testbeds.machines import DutLocation, DutPair
+from natxy.plan.testbeds.machines import DutLocation, DutPair, FurtherTester, TesterLocation
 from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, TesterPort, check_macs
+from natxy.plan.testbeds.tester_cores import CoresOfTasks, TesterCores
 
 
 class CabledPort(TesterPort):
@@ -21,8 +22,10 @@ class CabledPort(TesterPort):
 
 
 class CabledPair(PlanModel):
-    """Names two further ports of the tester's and the DUT's interfaces at the other ends of their cables."""
+    """Names two further ports and the DUT's interfaces at the other ends of their cables."""
 
+    tester: TesterLocation | None = Field(default=None, exclude_if=lambda tester: tester is None)
+    """The tester that has the ports; default: this machine. Pairs with the same tester have the same engine."""
     left: TesterPort
     right: TesterPort
     dut: DutPair
@@ -55,24 +58,60 @@ class HardwareConfig(CabledTester):
 
     @model_validator(mode="after")
     def _separate_pairs(self) -> HardwareConfig:
-        ports: list[TesterPort] = [self.left, self.right]
+        ports: list[tuple[TesterLocation | None, TesterPort]] = [(None, self.left), (None, self.right)]
         interfaces = [self.dut.left, self.dut.right]
         for number, pair in enumerate(self.more_pairs):
             field = f"more_pairs[{number}]"
             for side, port, interface in (("left", pair.left, pair.dut.left), ("right", pair.right, pair.dut.right)):
-                if any(port.is_same(other) for other in ports):
+                if any(pair.tester == tester and port.is_same(other) for tester, other in ports):
                     raise ValueError(f"{field}.{side} is a port that another place has already; give each its own")
                 if port.vlan:
                     raise ValueError(f"{field}.{side}.vlan: ports of further pairs have no VLAN; remove it")
                 if interface in interfaces:
                     raise ValueError(f"{field}.dut.{side} is {interface}, which another place has already")
-                ports.append(port)
+                ports.append((pair.tester, port))
                 interfaces.append(interface)
+        return self
+
+    @model_validator(mode="after")
+    def _one_engine_a_machine(self) -> HardwareConfig:
+        targets = [tester.location.ssh for tester in self.further_testers]
+        for number, target in enumerate(targets):
+            if target in targets[:number]:
+                raise ValueError(
+                    f"more_pairs: the tester {target} has one engine; give its pairs the same `engine` and `cores`"
+                )
+        if targets and isinstance(self.tester_cores, CoresOfTasks):
+            raise ValueError("tester_cores: the cores of each task are those of a single tester; give a list of cores")
         return self
 
     @property
     def most_pairs(self) -> int:
         return 1 + len(self.more_pairs)
+
+    @property
+    def further_testers(self) -> list[FurtherTester]:
+        named = [pair.tester for pair in self.more_pairs if pair.tester]
+        return [
+            FurtherTester(tester, pairs := self.pairs_of(tester), self._ports_of(None, *pairs.values()))
+            for number, tester in enumerate(named)
+            if tester not in named[:number]
+        ]
+
+    def pairs_of(self, tester: TesterLocation | None) -> dict[int, tuple[TesterPort, TesterPort]]:
+        """Returns the ports of a tester's further pairs by the pair's number; those of this machine for None."""
+        pairs = enumerate(self.more_pairs, 1)
+        return {number: (pair.left, pair.right) for number, pair in pairs if pair.tester == tester}
+
+    @property
+    def engine_ports(self) -> EnginePorts:
+        return self._ports_of(self.tester_cores, (self.left, self.right), *self.pairs_of(None).values())
+
+    def _ports_of(
+        self, cores: TesterCores | None, first: tuple[TesterPort, TesterPort], *others: tuple[TesterPort, TesterPort]
+    ) -> EnginePorts:
+        further = tuple(port for pair in others for port in pair)
+        return EnginePorts("cable", self.io, self.queues, cores, *first, self.memory_channels, further)
 
     @property
     def dut_location(self) -> DutLocation:
@@ -86,9 +125,3 @@ class HardwareConfig(CabledTester):
     def dut_macs(self) -> dict[str, str]:
         ends = {"left": self.left.dut_mac, "right": self.right.dut_mac}
         return {side: mac for side, mac in ends.items() if mac}
-
-    @property
-    def engine_ports(self) -> EnginePorts:
-        ends = self.left, self.right
-        further = tuple(port for pair in self.more_pairs for port in (pair.left, pair.right))
-        return EnginePorts("cable", self.io, self.queues, self.tester_cores, *ends, self.memory_channels, further)

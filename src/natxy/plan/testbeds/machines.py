@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +16,8 @@ from pydantic_core import CoreSchema
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.units import Duration
 from natxy.plan.testbeds.cards import CardSettings
-from natxy.plan.testbeds.ports import InterfaceName
+from natxy.plan.testbeds.ports import EnginePorts, InterfaceName, TesterPort
+from natxy.plan.testbeds.tester_cores import Cores
 
 
 class SshTarget(PlanModel):
@@ -93,6 +96,29 @@ class DutLocation(PlanModel):
     def may_be_elsewhere(self) -> bool:
         """Returns True when the user's commands run on this machine but may control a DUT on another one."""
         return self.ssh is None and self.namespace is None and self.addresses == LinkSetUp.KEEP
+
+
+class TesterLocation(PlanModel):
+    """A further tester, which is reached by ssh and has natxy-engine installed."""
+
+    ssh: SshTarget
+    engine: Annotated[str, Pattern(r"[^\s-]\S*", "a program, such as natxy-engine or its path")] = "natxy-engine"
+    """The program there, by its path if the login shell does not find it."""
+    cores: Cores | None = None
+    """Cores of the engine's workers; default: the first that ssh's programs may use."""
+
+    def __str__(self) -> str:
+        return f"the tester {self.ssh}"
+
+
+@dataclass(frozen=True)
+class FurtherTester:
+    """A tester besides this machine. `pairs` has the left and the right port of each of its pairs by the pair's number,
+    and `ports` those of all."""
+
+    location: TesterLocation
+    pairs: Mapping[int, tuple[TesterPort, TesterPort]]
+    ports: EnginePorts
 
 
 class DutPair(PlanModel):

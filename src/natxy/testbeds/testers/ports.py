@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares the tester's own two ports: devices bound to a DPDK driver, or network interfaces of the kernel."""
+"""Prepares two ports of a tester: devices bound to a DPDK driver, or network interfaces of the kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from typing import Final
 
 from natxy.dut.linux.interfaces import INTERFACES, disturbing_offloads
-from natxy.dut.transport.local import LocalTransport, run_program
+from natxy.dut.transport.local import LocalTransport
+from natxy.dut.transport.ssh import SshTransport
 from natxy.dut.transport.undone import undone
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.testbeds.ports import TesterPort
-from natxy.system.machine_sysctls import MachineSysctls, interface_word
+from natxy.system.machine_sysctls import interface_word
 
 # From <linux/if.h>.
 _IFF_UP: Final = 0x1
@@ -23,12 +25,12 @@ _IFF_PROMISC: Final = 0x100
 
 
 class TesterPorts:
-    """Holds the ports of one pair. The kernel sends nothing on their interfaces while `machine` holds its sysctls."""
+    """Holds the ports of one pair, at the tester that `transport` leads to."""
 
     def __init__(
         self,
         ports: Mapping[Side, TesterPort],
-        machine: MachineSysctls,
+        transport: LocalTransport | SshTransport,
         *,
         io: str,
         queues: int,
@@ -37,7 +39,7 @@ class TesterPorts:
     ) -> None:
         self._ports: Final = ports
         self._pair = pair
-        self._machine = machine
+        self._transport = transport
         self._io = io
         self._queues = queues
         self._mtu = mtu
@@ -49,7 +51,8 @@ class TesterPorts:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Has the interfaces up within the context. Raises PlanError when one does not exist, or the kernel uses it."""
+        """Has the interfaces up within the context, without frames of the kernel's. Raises PlanError when one does not
+        exist, or the kernel uses it."""
         with ExitStack() as stack:
             prepared: set[str] = set()
             for side, interface in self.interfaces.items():
@@ -58,8 +61,10 @@ class TesterPorts:
                 prepared.add(interface)
                 self._check_free(interface, self._field(side))
                 self._check_tags(side, interface)
-                self._machine.hold(f"net.ipv6.conf.{interface_word(interface)}.disable_ipv6", "1")
-                flags = int((INTERFACES / interface / "flags").read_text(), 16)
+                sysctl, network = f"net.ipv6.conf.{interface_word(interface)}.disable_ipv6", self._transport.network
+                stack.callback(network.release, sysctl)
+                network.hold(sysctl, "1")
+                flags = int(self._transport.run(["cat", str(INTERFACES / interface / "flags")]).stdout, 16)
                 if not flags & _IFF_UP:
                     stack.enter_context(self._given_back(interface, "the state", "down"))
                 if not flags & _IFF_PROMISC:
@@ -68,7 +73,7 @@ class TesterPorts:
                 if self._io == "af_xdp":
                     # An engine that is killed leaves its program on the interface.
                     stack.enter_context(self._given_back(interface, "the XDP program", "xdp", "off"))
-                run_program(["ip", "link", "set", interface, "up"])
+                self._transport.run(["ip", "link", "set", interface, "up"])
             yield
 
     def specs(self, medium: PortMedium | None = None) -> list[PortSpec]:
@@ -78,7 +83,7 @@ class TesterPorts:
                 side=side,
                 pair=self._pair,
                 device=self._device(number, port),
-                medium=medium or _medium(port),
+                medium=medium or self._medium(port),
                 mac=port.mac,
                 vlan=port.vlan,
                 queues=self._queues,
@@ -100,12 +105,13 @@ class TesterPorts:
     def deviations(self) -> list[str]:
         sentences = []
         # `natxy check` may run where they are not.
-        there = [name for name in dict.fromkeys(self.interfaces.values()) if (INTERFACES / name).exists()]
+        there = [name for name in dict.fromkeys(self.interfaces.values()) if self._exists(INTERFACES / name)]
+        where = f" of {self._transport.describe()}" if isinstance(self._transport, SshTransport) else ""
         for interface in there:
-            if disturbing := disturbing_offloads(interface, LocalTransport(self._machine)):
-                sentences.append(f"The tester's interface {interface} has {', '.join(disturbing)} on.")
-            if _medium(TesterPort(interface=interface)) == PortMedium.VETH:
-                sentences.append(f"The tester's interface {interface} is one of software; it has no line rate.")
+            if disturbing := disturbing_offloads(interface, self._transport):
+                sentences.append(f"The tester's interface {interface}{where} has {', '.join(disturbing)} on.")
+            if self._medium(TesterPort(interface=interface)) == PortMedium.VETH:
+                sentences.append(f"The tester's interface {interface}{where} is one of software; it has no line rate.")
         return sentences
 
     def _described(self, port: TesterPort) -> str:
@@ -117,11 +123,12 @@ class TesterPorts:
         return f"testbed.more_pairs[{self._pair - 1}].{side}" if self._pair else f"testbed.{side}"
 
     def _check_free(self, interface: str, field: str) -> None:
-        if not (INTERFACES / interface).exists():
-            found = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
-            raise PlanError(f"{field}.interface: this machine has no {interface!r}; it has {found}")
+        if not self._exists(INTERFACES / interface):
+            found = ", ".join(sorted(self._transport.run(["ls", str(INTERFACES)]).stdout.split()))
+            raise PlanError(f"{field}.interface: {self._transport.describe()} has no {interface!r}; it has {found}")
         # With an IPv4 address the kernel would answer ARP beside the engine; with IPv6 it sends packets unasked.
-        if address := run_program(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout.split()[2:]:
+        shown = self._transport.run(["ip", "-brief", "-4", "address", "show", "dev", interface]).stdout
+        if address := shown.split()[2:]:
             raise PlanError(
                 f"{field}.interface: {interface} has the address {address[0]}; the tester needs an "
                 f"interface that nothing else uses: choose another, or `ip address flush dev {interface}`"
@@ -131,7 +138,7 @@ class TesterPorts:
         # A card that removes tags hands them to the kernel beside the frame, which AF_XDP does not see.
         if self._io != "af_xdp" or not self._ports[side].vlan:
             return
-        if "rx-vlan-offload: on" in LocalTransport(self._machine).run(["ethtool", "-k", interface]).stdout:
+        if "rx-vlan-offload: on" in self._transport.run(["ethtool", "-k", interface]).stdout:
             raise PlanError(
                 f"testbed.{side}.vlan: {interface} takes the tags off the frames that af_xdp receives; "
                 f"`ethtool -K {interface} rxvlan off`, or give the testbed `io: af_packet`"
@@ -141,7 +148,7 @@ class TesterPorts:
         """Gives an interface this state, as iproute2 names it, when the context ends; not one that is gone then."""
         there = f"ip link show dev {interface} >/dev/null 2>&1"
         command = ("sh", "-c", f"{there} || exit 0; ip link set dev {interface} {' '.join(state)}")
-        return undone(LocalTransport(self._machine), f"{what} of {interface}", state[-1], command)
+        return undone(self._transport, f"{what} of {interface}", state[-1], command)
 
     def _device(self, number: int, port: TesterPort) -> str:
         if port.pci:
@@ -150,9 +157,11 @@ class TesterPorts:
             return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._queues}"
         return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu)}"
 
+    def _medium(self, port: TesterPort) -> PortMedium:
+        """Returns VETH for an interface of software, which has no device and may slow the tester, else NIC."""
+        if port.interface and not self._exists(INTERFACES / port.interface / "device"):
+            return PortMedium.VETH
+        return PortMedium.NIC
 
-def _medium(port: TesterPort) -> PortMedium:
-    """Returns VETH for an interface of software, which has no device and may slow the tester, else NIC."""
-    if port.interface and not (INTERFACES / port.interface / "device").exists():
-        return PortMedium.VETH
-    return PortMedium.NIC
+    def _exists(self, path: Path) -> bool:
+        return self._transport.run(["test", "-e", str(path)], check=False).returncode == 0

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes one engine of several: each has the ports of some pairs, and all begin a trial at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+from natxy.engine.clocks import ClockOffset, TimedEngine, measured_offset, now_ns
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages.ports import (
+    EngineInfo,
+    NeighborSide,
+    NeighborsResolve,
+    NeighborsResolved,
+    PortsOpen,
+    PortsOpened,
+    PortSpec,
+    PortState,
+    ResolvedNeighbor,
+)
+from natxy.engine.messages.requests import EstablishRequest, StreamSpec, TrialRequest, ValidateRequest
+from natxy.engine.messages.results import Cause, ForeignSample, PortResult, Progress, TrialResult, Verdict
+from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
+
+# After one tester has failed, the others have so long to end the trial.
+_END_S: Final = 2.0
+_ASK_S: Final = 0.1
+# How far ahead the start of the first trial is. Engines that were not ready by then get more time for the next ones.
+_FIRST_LEAD_S: Final = 0.05
+_LONGEST_LEAD_S: Final = 10.0
+_SPARE: Final = 1.5
+# What one engine's verdict means for the trial of all, the worst last.
+_ORDER: Final = (Verdict.PASS, Verdict.DISTURBED, Verdict.FAIL, Verdict.INVALID)
+
+OfPair = TypeVar(
+    "OfPair",
+    PortSpec, PortState, NeighborSide, ResolvedNeighbor, StreamSpec, ValidateRequest, PortResult, ForeignSample,
+)  # fmt: skip
+_News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
+
+
+@dataclass(frozen=True)
+class Tester:
+    """A tester with its engine. `pairs` has the numbers in the plan of its pairs of ports, which the engine itself
+    numbers from 0 on."""
+
+    name: str
+    engine: TimedEngine
+    pairs: tuple[int, ...]
+
+    def own(self, messages: Iterable[OfPair]) -> list[OfPair]:
+        """Returns what belongs to this tester's pairs, by its engine's numbers."""
+        return [
+            message.model_copy(update={"pair": self.pairs.index(message.pair)})
+            for message in messages
+            if message.pair in self.pairs
+        ]
+
+    def of_plan(self, messages: Iterable[OfPair]) -> list[OfPair]:
+        """Returns what its engine has answered, by the plan's numbers."""
+        return [message.model_copy(update={"pair": self.pairs[message.pair]}) for message in messages]
+
+    def result_of_plan(self, result: TrialResult) -> TrialResult:
+        return result.model_copy(update={"ports": self.of_plan(result.ports), "samples": self.of_plan(result.samples)})
+
+    @contextmanager
+    def named(self) -> Iterator[TimedEngine]:
+        """Yields the engine, in whose errors it is named."""
+        try:
+            yield self.engine
+        except (DutError, EngineDiedError, PlanError, TesterLimitError) as error:
+            raise type(error)(f"{self.name}: {error}") from error
+
+
+class Testers:
+    """Sends each engine its part of a request, and merges the answers. Implements `natxy.engine.interface.Engine`.
+
+    The first tester is the one on this machine. When an engine dies, the others end their trial within 2 s.
+    """
+
+    def __init__(self, testers: Sequence[Tester]) -> None:
+        self._testers = testers
+        self._lead_s = _FIRST_LEAD_S
+
+    def info(self) -> EngineInfo:
+        """Returns what the engine on this machine says; the others are of the same version."""
+        return self._testers[0].engine.info()
+
+    def open_ports(self, request: PortsOpen) -> PortsOpened:
+        opened = []
+        for number, tester in enumerate(self._testers):
+            # The cores of the DUT are this machine's.
+            cores = [] if number else request.dut_cores
+            with tester.named() as engine:
+                own = engine.open_ports(PortsOpen(ports=tester.own(request.ports), dut_cores=cores))
+            opened += tester.of_plan(own.ports)
+        return PortsOpened(ports=opened)
+
+    def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
+        resolved = []
+        for tester in self._testers:
+            own = request.model_copy(update={"neighbors": tester.own(request.neighbors)})
+            with tester.named() as engine:
+                resolved += tester.of_plan(engine.resolve_neighbors(own).neighbors)
+        return NeighborsResolved(neighbors=resolved)
+
+    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
+        tester = self._of_pair(request.stream.pair)
+        (stream,) = tester.own([request.stream])
+        with tester.named() as engine:
+            return tester.result_of_plan(engine.establish(request.model_copy(update={"stream": stream}), on_progress))
+
+    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
+        tester = self._of_pair(request.pair)
+        with tester.named() as engine:
+            return tester.result_of_plan(engine.validate(tester.own([request])[0], on_progress))
+
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        """Runs the trial at all testers that send or receive in it, from the same moment on.
+
+        It is invalid if one of them begins more than the trial's `max_pause_s` late, or may have done so because its
+        clock is not known well enough.
+        """
+        parts = {tester: tester.own(request.streams) for tester in self._testers}
+        offsets = {tester: measured_offset(tester.engine) for tester, streams in parts.items() if streams}
+        start_ns = now_ns() + round(self._lead_s * 1e9)
+        requests = {
+            tester: request.model_copy(
+                update={"streams": parts[tester], "begin_at_ns": max(0, start_ns + offset.offset_ns)}
+            )
+            for tester, offset in offsets.items()
+        }
+        results = _run_at_once(requests, on_progress)
+        merged = _merged(request, results)
+        late = {tester: _late_ns(requests[tester], result) for tester, result in results.items()}
+        longest_s = max(late.values()) / 1e9
+        if longest_s > request.limits.max_pause_s:
+            self._lead_s = min(_LONGEST_LEAD_S, _SPARE * (self._lead_s + longest_s))
+        why = _not_together(late, offsets, request.limits.max_pause_s)
+        if not why:
+            return merged
+        return merged.model_copy(update={"verdict": Verdict.INVALID, "cause": Cause.LATE, "reason": why})
+
+    def abort(self) -> None:
+        for tester in self._testers:
+            tester.engine.abort()
+
+    def close(self) -> None:
+        with ExitStack() as stack:
+            for tester in self._testers:
+                stack.callback(tester.engine.close)
+
+    def _of_pair(self, pair: int) -> Tester:
+        return next(tester for tester in self._testers if pair in tester.pairs)
+
+
+def _run_at_once(requests: Mapping[Tester, TrialRequest], on_progress: OnProgress) -> dict[Tester, TrialResult]:
+    """Runs each tester's part of a trial, and returns when all have ended. Raises the first error, after the others
+    have been told to end."""
+    news: _News = SimpleQueue()
+    testers = [*requests]
+    # They sleep until an engine says something, and disturb no core that measures.
+    threads = [
+        threading.Thread(target=_tell, args=(news, number, tester, requests[tester]), daemon=True)
+        for number, tester in enumerate(testers)
+    ]
+    progress: dict[int, Progress] = {}
+    results: dict[int, TrialResult] = {}
+    try:
+        for thread in threads:
+            thread.start()
+        while len(results) < len(testers):
+            number, told = news.get()
+            if isinstance(told, Progress):
+                progress[number] = told
+                # All tell it at the same rate.
+                if on_progress and number == min(n for n in range(len(testers)) if n not in results):
+                    on_progress(_total(progress.values()))
+            elif isinstance(told, TrialResult):
+                results[number] = told
+            else:
+                raise told
+    except BaseException:
+        _end(testers, threads)
+        raise
+    return {tester: tester.result_of_plan(results[number]) for number, tester in enumerate(testers)}
+
+
+def _tell(news: _News, number: int, tester: Tester, request: TrialRequest) -> None:
+    """Runs one tester's part of a trial, and tells what comes of it."""
+    try:
+        with tester.named() as engine:
+            news.put((number, engine.run_trial(request, lambda progress: news.put((number, progress)))))
+    except BaseException as error:
+        news.put((number, error))
+
+
+def _end(testers: Sequence[Tester], threads: Sequence[threading.Thread]) -> None:
+    """Ends the trials that still run, and the engines that do not end theirs."""
+    deadline = time.monotonic() + _END_S
+    running = [(tester, thread) for tester, thread in zip(testers, threads, strict=True) if thread.is_alive()]
+    while running and time.monotonic() < deadline:
+        for tester, thread in running:
+            # An engine may get its request only after the first of these.
+            tester.engine.abort()
+            thread.join(_ASK_S)
+        running = [(tester, thread) for tester, thread in running if thread.is_alive()]
+    for tester, _ in running:
+        tester.engine.close()
+
+
+def _total(progress: Iterable[Progress]) -> Progress:
+    all_of_them = [*progress]
+    return Progress(
+        elapsed_s=max(each.elapsed_s for each in all_of_them),
+        planned=sum(each.planned for each in all_of_them),
+        sent=sum(each.sent for each in all_of_them),
+        received=sum(each.received for each in all_of_them),
+    )
+
+
+def _merged(request: TrialRequest, results: Mapping[Tester, TrialResult]) -> TrialResult:
+    """Returns the result of all: the worst verdict, and every stream and port with what its own tester counted."""
+    worst = max(results.values(), key=lambda result: (_ORDER.index(result.verdict), result.cause != Cause.LOSSLESS))
+    deciding = {tester: result for tester, result in results.items() if result.verdict == worst.verdict}
+    streams = {stream.name: stream for result in results.values() for stream in result.streams}
+    whole: dict[str, object] = {
+        "duration_s": max(result.duration_s for result in results.values()),
+        "began_ns": None,
+        "streams": [streams[stream.name] for stream in request.streams],
+        "ports": [port for result in results.values() for port in result.ports],
+        "stale": sum(result.stale for result in results.values()),
+        "samples": [sample for result in results.values() for sample in result.samples],
+        "dut_cores": [core for result in results.values() for core in result.dut_cores],
+    }
+    if worst.cause != Cause.LOSSLESS:
+        whole["reason"] = "; ".join(
+            f"{tester.name}: {result.reason}" for tester, result in deciding.items() if result.cause != Cause.LOSSLESS
+        )
+    return worst.model_copy(update=whole)
+
+
+def _late_ns(request: TrialRequest, result: TrialResult) -> int:
+    """Returns by how much the engine began later than it was asked to."""
+    assert request.begin_at_ns is not None
+    assert result.began_ns is not None
+    return max(0, result.began_ns - request.begin_at_ns)
+
+
+def _not_together(late_ns: Mapping[Tester, int], offsets: Mapping[Tester, ClockOffset], most_s: float) -> str:
+    """Returns why the testers may not have begun together, or an empty text."""
+    for tester, late in late_ns.items():
+        if late > most_s * 1e9:
+            return f"{tester.name} was ready {late / 1e6:.1f} ms after the start on which the testers had agreed"
+        if offsets[tester].error_ns > most_s * 1e9:
+            error_ms = offsets[tester].error_ns / 1e6
+            return f"the clock of {tester.name} is known within {error_ms:.1f} ms only, so the start may not be common"
+    return ""

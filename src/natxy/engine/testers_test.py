@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests an engine made of several, with simulated engines whose clocks differ."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from natxy.engine.clocks import measured_offset, now_ns
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import EngineClock, PortMedium, PortsOpen, PortsOpened, PortSpec
+from natxy.engine.messages.requests import (
+    EstablishRequest,
+    FrameFormat,
+    StreamSpec,
+    TrialLimits,
+    TrialRequest,
+    ValidateRequest,
+)
+from natxy.engine.messages.results import Cause, Progress, TrialResult, Verdict
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.engine.testers import Tester, Testers
+from natxy.errors import EngineDiedError
+from natxy.plan.gateways.simulated import SimulatedConfig
+from tests.support.command import HANG_S
+
+HOUR_NS = 3600 * 10**9
+# On a busy machine, to read a clock takes long.
+PATIENT = TrialLimits(max_pause_s=5)
+
+
+class Part(SimulatedEngine):
+    """An engine whose clock is `ahead_ns` of this process's, and which `late_ns` after the asked moment begins."""
+
+    def __init__(self, ahead_ns: int = 0, late_ns: int = 0, forwarding_fps: float = 1e6) -> None:
+        super().__init__(SimulatedDut(SimulatedConfig(forwarding_fps=forwarding_fps)))
+        self.ahead_ns = ahead_ns
+        self.late_ns = late_ns
+        self.reading_s = 0.0
+        self.opened: list[PortsOpen] = []
+        self.pairs: list[int] = []
+        self.trials: list[TrialRequest] = []
+        self.during: Callable[[], None] = lambda: None
+        self.aborted = threading.Event()
+        self.closed = threading.Event()
+
+    def read_clock(self) -> EngineClock:
+        time.sleep(self.reading_s)
+        return EngineClock(clock_ns=now_ns() + self.ahead_ns, raw_ns=0, uncertainty_ns=0)
+
+    def open_ports(self, request: PortsOpen) -> PortsOpened:
+        self.opened.append(request)
+        return super().open_ports(request)
+
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.trials.append(request)
+        assert request.begin_at_ns is not None
+        self.during()
+        result = super().run_trial(request, on_progress)
+        return result.model_copy(update={"began_ns": request.begin_at_ns + self.late_ns})
+
+    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.pairs.append(request.stream.pair)
+        return super().establish(request, on_progress)
+
+    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.pairs.append(request.pair)
+        return super().validate(request, on_progress)
+
+    def wait_for(self, event: threading.Event) -> None:
+        assert event.wait(HANG_S)
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def both(one: Part, other: Part) -> Testers:
+    """Returns two testers: this machine with the pairs 0 and 2, and another one with the pair 1."""
+    return Testers([Tester("this machine", one, (0, 2)), Tester("the tester b", other, (1,))])
+
+
+def stream(pair: int, rate_fps: float = 1000) -> StreamSpec:
+    name = f"forward {pair + 1}" if pair else "forward"
+    frame = FrameFormat(size=64)
+    return StreamSpec(name=name, source=Side.LEFT, pair=pair, frame=frame, rate_fps=rate_fps, frames=1000)
+
+
+def trial(*streams: StreamSpec, limits: TrialLimits = PATIENT) -> TrialRequest:
+    return TrialRequest(streams=[*streams], seed=1, drain_s=0, limits=limits)
+
+
+def begin_ns(part: Part) -> int:
+    """Returns the start of the engine's last trial on its own clock."""
+    asked = part.trials[-1].begin_at_ns
+    assert asked is not None
+    return asked
+
+
+def test_each_engine_has_its_own_pairs_by_its_own_numbers() -> None:
+    one, other = Part(), Part()
+    result = both(one, other).run_trial(trial(stream(0), stream(1), stream(2)))
+    assert [[(each.name, each.pair) for each in part.trials[0].streams] for part in (one, other)] == [
+        [("forward", 0), ("forward 3", 1)],
+        [("forward 2", 0)],
+    ]
+    assert [each.name for each in result.streams] == ["forward", "forward 2", "forward 3"]
+    assert sum(each.received for each in result.streams) == 3000
+    assert (result.verdict, result.cause) == (Verdict.PASS, Cause.LOSSLESS)
+    assert {port.pair for port in result.ports} <= {0, 1, 2}
+
+
+def test_an_engine_without_streams_has_no_trial() -> None:
+    one, other = Part(), Part()
+    both(one, other).run_trial(trial(stream(0)))
+    assert (len(one.trials), len(other.trials)) == (1, 0)
+
+
+def test_ports_keep_the_numbers_of_the_plan() -> None:
+    one, other = Part(), Part()
+    ports = [
+        PortSpec(side=side, pair=pair, device=f"net_null{pair}{side}", medium=PortMedium.LOOP)
+        for pair in range(3)
+        for side in Side
+    ]
+    both(one, other).open_ports(PortsOpen(ports=ports, dut_cores=[1]))
+    opened = [part.opened[0] for part in (one, other)]
+    assert [[port.pair for port in each.ports] for each in opened] == [[0, 0, 1, 1], [0, 0]]
+    # The cores of the DUT are those of this machine.
+    assert [each.dut_cores for each in opened] == [[1], []]
+
+
+def test_phase_1_and_its_validation_are_those_of_the_pair() -> None:
+    one, other = Part(), Part()
+    testers = both(one, other)
+    first = stream(1)
+    made = testers.establish(EstablishRequest(stream=first, seed=1, drain_s=0))
+    assert made.established == 1000
+    testers.validate(ValidateRequest(pair=1, frame=first.frame, rate_fps=1000, seed=1, drain_s=0))
+    assert (one.pairs, other.pairs) == ([], [0, 0])
+
+
+def test_all_begin_at_the_same_moment_of_clocks_that_differ() -> None:
+    one, other = Part(), Part(ahead_ns=HOUR_NS)
+    both(one, other).run_trial(trial(stream(0), stream(1)))
+    here_ns, there_ns = (begin_ns(part) - part.ahead_ns for part in (one, other))
+    # Whatever keeps this process from reading a clock is part of the error.
+    assert abs(here_ns - there_ns) < 10**9
+
+
+def test_an_offset_has_the_error_of_the_fastest_exchange() -> None:
+    part = Part(ahead_ns=HOUR_NS)
+    part.reading_s = 0.002
+    offset = measured_offset(part)
+    assert offset.error_ns >= 1_000_000
+    assert abs(offset.offset_ns - HOUR_NS) <= offset.error_ns
+
+
+def test_a_trial_fails_with_its_worst_part() -> None:
+    one, other = Part(), Part(forwarding_fps=500)
+    result = both(one, other).run_trial(trial(stream(0), stream(1)))
+    assert result.verdict == Verdict.FAIL
+    assert result.reason.startswith("the tester b: ")
+    assert [each.lost > 0 for each in result.streams] == [False, True]
+
+
+def test_a_tester_that_was_not_ready_makes_the_trial_invalid_and_gets_more_time() -> None:
+    one, other = Part(), Part(late_ns=6 * 10**9)
+    testers = both(one, other)
+    result = testers.run_trial(trial(stream(0), stream(1)))
+    assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LATE)
+    assert result.reason == "the tester b was ready 6000.0 ms after the start on which the testers had agreed"
+    other.late_ns = 0
+    before_ns = now_ns()
+    assert testers.run_trial(trial(stream(0), stream(1))).verdict == Verdict.PASS
+    assert begin_ns(one) - before_ns > 9 * 10**9
+
+
+def test_a_clock_that_is_not_known_well_makes_the_trial_invalid() -> None:
+    one, other = Part(), Part()
+    other.reading_s = 0.005
+    result = both(one, other).run_trial(trial(stream(0), stream(1), limits=TrialLimits(max_pause_s=0.001)))
+    assert result.verdict == Verdict.INVALID
+    assert "is known within" in result.reason
+
+
+def test_progress_is_that_of_all() -> None:
+    told: list[Progress] = []
+    both(Part(), Part()).run_trial(trial(stream(0), stream(1)), told.append)
+    assert told
+    assert max(each.planned for each in told) == 2000
+
+
+def test_the_others_end_when_one_dies() -> None:
+    one, other = Part(), Part()
+
+    def die() -> None:
+        raise EngineDiedError("natxy-engine ended during trial.run")
+
+    other.during = die
+    one.during = lambda: one.wait_for(one.aborted)
+    with pytest.raises(EngineDiedError, match=r"^the tester b: natxy-engine ended"):
+        both(one, other).run_trial(trial(stream(0), stream(1)))
+    assert not one.closed.is_set()
+
+
+def test_an_engine_that_does_not_end_its_trial_is_ended() -> None:
+    one, other = Part(), Part()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    other.during = interrupt
+    one.during = lambda: one.wait_for(one.closed)
+    with pytest.raises(KeyboardInterrupt):
+        both(one, other).run_trial(trial(stream(0), stream(1)))
+    assert one.closed.is_set()
