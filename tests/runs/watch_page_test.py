@@ -256,6 +256,8 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         tab.wait_for("document.querySelector('td.done')?.innerText.includes('fps')")
         assert "1 of 2 measured" in tab.evaluate("document.body.innerText")
         assert "one: y/one done" in tab.evaluate("document.getElementById('log').innerText")
+        (night.folder / "report.html").write_text("the report")
+        tab.wait_for("document.querySelector('#state a[href=\"report.html\"]') !== null")
         assert tab.problems == []
         for outside in ("runs/x/", "runs/", "runs/y/one/plan.yaml", "runs/%2e%2e/"):
             with pytest.raises(urllib.error.HTTPError, match="404"):

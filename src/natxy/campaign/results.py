@@ -51,18 +51,18 @@ class CampaignResults:
 
     @property
     def matrix(self) -> Mapping[str, Sequence[JobResult | None]]:
-        """The jobs of each run, in the order of the places; None where a run has no job."""
+        """Returns the jobs of each run, in the order of the places; None where a run has no job."""
         found = {(job.run, job.place): job for job in self.jobs}
         return {run: [found.get((run, place)) for place in self.places] for run, _ in found}
 
     @property
     def left(self) -> Sequence[JobResult]:
-        """The jobs that are not done."""
+        """Returns the jobs that are not done."""
         return [job for job in self.jobs if job.state is not JobState.DONE]
 
     @property
     def failures(self) -> Iterator[JobEnded]:
-        """The attempts that did not end with a result, the oldest first."""
+        """Returns the attempts that did not end with a result, the oldest first."""
         return (each for each in self.entries if isinstance(each, JobEnded) and each.ending is not Ending.DONE)
 
     @property

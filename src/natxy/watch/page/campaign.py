@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from natxy.campaign import LOG_FILE
 from natxy.campaign.queue import JobState
@@ -18,10 +17,8 @@ from natxy.events.lines import EVENTS_FILE
 from natxy.report.page.campaign import Cell, cell
 from natxy.report.page.html import REPORT_FILE
 from natxy.untrusted.texts import plain
-from natxy.watch.page.follow import Follower
+from natxy.watch.page.follow import MOST_LINES, Follower
 from natxy.watch.page.shell import rendered
-
-_MOST_LINES: Final = 300
 
 
 class CampaignView:
@@ -33,6 +30,7 @@ class CampaignView:
         self._folder = folder
         self._size = -1
         self._measuring: dict[str, Follower] = {}
+        self._unreadable: set[str] = set()
         self.read()
 
     @property
@@ -41,17 +39,17 @@ class CampaignView:
 
     @property
     def runs(self) -> frozenset[str]:
-        """The folders of the runs that have begun, within that of the campaign."""
+        """Returns the folders of the runs that have begun, within that of the campaign."""
         return frozenset(job.folder for job in self._campaign.jobs if job.folder)
 
     def read(self) -> bool:
         changed = self._read_log()
-        for folder in self._measured_now():
+        for folder in set(self._measured_now()) - self._unreadable:
             try:
                 changed |= self._follow(folder)
-            except PlanError:
+            except (PlanError, OSError):
                 # The page of that run says what is wrong with it.
-                self._measuring.pop(folder, None)
+                self._unreadable.add(folder)
         return changed
 
     def parts(self) -> dict[str, str]:
@@ -79,6 +77,7 @@ class CampaignView:
         self._size = size
         now = set(self._measured_now())
         self._measuring = {folder: follower for folder, follower in self._measuring.items() if folder in now}
+        self._unreadable.clear()
         return True
 
     def _measured_now(self) -> Iterator[str]:
@@ -112,4 +111,4 @@ class CampaignView:
 
     def _log(self) -> list[str]:
         lines = [f"{entry.time[11:19]} {text}" for entry in self._campaign.entries if (text := told(entry))]
-        return lines[-_MOST_LINES:]
+        return lines[-MOST_LINES:]

@@ -20,7 +20,8 @@ from natxy.search.outcome import Outcome
 from natxy.watch.plain import PlainWatch
 from natxy.watch.state import State
 
-_MOST_LINES: Final = 300
+MOST_LINES: Final = 300
+"""How much of a log a page shows."""
 _AT_ONCE: Final = 2**20
 
 
@@ -33,7 +34,7 @@ class Follower:
         self._read_to = self._lines = 0
         self.state = State()
         self.last: Event | None = None
-        self.log: deque[str] = deque(maxlen=_MOST_LINES)
+        self.log: deque[str] = deque(maxlen=MOST_LINES)
         self.steps: list[SearchStep] = []
         self._text = io.StringIO()
         self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))

@@ -49,6 +49,7 @@ class Viewed:
         self._view = view
         self._report = folder / REPORT_FILE
         self._parts: dict[str, str] = {}
+        self._drawn = self._reported = False
         self._read_at = -math.inf
 
     def page(self) -> Response:
@@ -85,11 +86,15 @@ class Viewed:
         if time.monotonic() - self._read_at < REFRESH_S:
             return
         self._read_at = time.monotonic()
+        # It is written after the last event.
+        reported = self._report.is_file()
         try:
-            if self._view.read() or not self._parts:
+            if self._view.read() or not self._drawn or reported != self._reported:
                 self._parts = self._view.parts()
+                self._drawn, self._reported = True, reported
         except (PlanError, OSError) as error:
             self._parts = self._parts | {"state": problem(str(error))}
+            self._drawn = False
 
 
 class Pages:

@@ -25,7 +25,7 @@ _ENVIRONMENT: Final = Environment(
 
 
 class View(Protocol):
-    """What a page shows of a folder."""
+    """Shows a folder on a page."""
 
     charts: bool
     """Whether it has parts that are charts."""
