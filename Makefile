@@ -36,8 +36,9 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
-	made-deb install-tests release container container-test jool vm demo demo-setup test test-long cards faults lint lint-python lint-engine format \
-	sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test gallery clean
+	made-deb install-tests release container container-test jool vm demo demo-setup test test-long cards faults lint \
+	lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test \
+	gallery clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -231,7 +232,7 @@ docs-site: ## make a site of the documentation, which needs no network: open bui
 docs-site-test: setup-dev docs-site ## open the site in Chromium: does its search find pages, and can everyone read them?
 	.venv/bin/python -m tools.site.opened build/site
 
-gallery: setup-dev ## measure what the gallery shows, and take the pictures of docs/gallery.md and of the tutorial anew
+gallery: setup-dev ## measure what build/gallery lacks of the gallery, and take its pictures and those of the tutorial
 	.venv/bin/natxy campaign tools/gallery/gallery.yaml --output build/gallery
 	.venv/bin/python -m tools.gallery build/gallery
 

@@ -21,7 +21,7 @@ system=$(. "${OS_RELEASE:-/etc/os-release}" && echo "${ID:-unknown} ${VERSION_ID
 case "$system, for $releases" in
 "debian 12, for "* | "debian 13, for Debian 12 or 13") ;;
 *)
-	echo "this needs $releases, and this is ${system% }: use a container, a virtual machine or a chroot of Debian 12" \
+	echo "natxy needs $releases for this; the system here is ${system% }: use a container, a virtual machine or a chroot of Debian 12" \
 		"(docs/how-to/install.md)" >&2
 	exit 1
 	;;

@@ -12,10 +12,10 @@ _SCRIPT = Path(__file__).with_name("packages.sh")
 @pytest.mark.parametrize(
     ("release", "named"),
     [
-        ('NAME="Fedora Linux"\nID=fedora\nVERSION_ID=43\n', "this is fedora 43:"),
-        ("ID=arch\n", "this is arch:"),
-        ('ID=ubuntu\nVERSION_ID="22.04"\n', "this is ubuntu 22.04:"),
-        ('ID=debian\nVERSION_ID="13"\n', "this is debian 13:"),
+        ('NAME="Fedora Linux"\nID=fedora\nVERSION_ID=43\n', "the system here is fedora 43:"),
+        ("ID=arch\n", "the system here is arch:"),
+        ('ID=ubuntu\nVERSION_ID="22.04"\n', "the system here is ubuntu 22.04:"),
+        ('ID=debian\nVERSION_ID="13"\n', "the system here is debian 13:"),
     ],
 )
 def test_another_system_is_refused_before_anything_is_installed(tmp_path: Path, release: str, named: str) -> None:

@@ -29,7 +29,7 @@ def result_rows(run: RunRecord) -> Iterator[str]:
         yield note
     verdicts = [placed.trial.verdict for placed in run.all_trials]
     count = verdicts.count(Verdict.DISTURBED)
-    disturbed = f", {count} disturbed" if count else ""
+    disturbed = f" and {count} disturbed," if count else ""
     yield ""
     yield f"Measuring took {format_duration(run.active_s)} on {machine_words(run)}."
     yield f"Of {len(verdicts)} trials {verdicts.count(Verdict.INVALID)} were invalid{disturbed} and repeated."

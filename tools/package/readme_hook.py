@@ -19,7 +19,7 @@ _END: Final = "\nThe documentation is installed with natxy, in the folder `docs`
 
 
 class ReadmeHook(MetadataHookInterface):
-    """Is found by Hatchling, through pyproject.toml."""
+    """Gives Hatchling the description, by pyproject.toml."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         readme = Path(self.root, "README.md").read_text(encoding="utf-8")

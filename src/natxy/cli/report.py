@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from natxy.campaign import LOG_FILE
-from natxy.cli.completion import runs
+from natxy.cli.completion import runs_and_campaigns
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
 from natxy.cli.output.printed import PrintedFormat, printed
@@ -20,7 +20,13 @@ from natxy.results.analysis.better import Better
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run.", autocompletion=runs, show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="The folder of a run or a campaign.",
+            autocompletion=runs_and_campaigns,
+            show_default=False,
+        ),
     ],
     form: Annotated[
         PrintedFormat | None,
