@@ -105,18 +105,61 @@ _SCRIPTS: Final = {
     "binary-rate-alg.sh", "binary-rate-alg.sh-pdv", "binary-rate-alg.sh-sf", "binary-rate-alg.sh-R",
     "frame-loss.sh-scan", "latency.sh", "pdv.sh", "cttc.sh", "dpdk-bind-interfaces", "abort",
 }  # fmt: skip
+# The variables of each script, by the names that the table gives to scripts; D is calculated within them.
+_COMMON: Final = {"impl", "no_exp", "to", "n", "m", "sleept", "res_dir"}
+_SEARCH: Final = {*_COMMON, "fs", "dir", "max", "xpts", "e"}
 _VARIABLES: Final = {
-    "impl", "fs", "fsizes", "to", "n", "m", "sleept", "no_exp", "res_dir", "dir", "max", "xpts", "e", "fto", "N", "M",
-    "R", "T", "D", "rate_start", "rate_end", "rate_step", "r", "delay", "tags", "C0", "alpha", "beta", "gamma", "E",
-    "conntrack", "x", "timeout",
+    "rate": _SEARCH,
+    "-pdv": _SEARCH | {"fto"},
+    "-sf": _SEARCH | {"N", "M", "R", "T", "D"},
+    "-R": _COMMON | {"fs", "max", "e", "N", "M", "T", "D"},
+    "loss": _COMMON | {"fsizes", "dir", "xpts", "rate_start", "rate_end", "rate_step"},
+    "latency": _COMMON | {"fs", "dir", "xpts", "r", "delay", "tags"},
+    "pdv": _COMMON | {"fs", "dir", "xpts", "r"},
+    "cttc.sh": _COMMON | {
+        "fs", "C0", "alpha", "beta", "gamma", "E", "e", "max", "conntrack", "x", "timeout", "T", "D", "DUT_IP",
+    },
 }  # fmt: skip
+# What belongs to traffic over connections, of which these scripts measure none.
+_MEASURING_CONNECTIONS: Final = ("-R", "cttc.sh")
+_OF_TRAFFIC: Final = {"trial", "background", "learning_pause", "active_connections", "directions", "phase1_rate"}
 
 
-def test_the_tables_have_every_script_and_every_variable() -> None:
+def test_the_table_of_scripts_has_every_script() -> None:
     scripts = {name for first, _ in rows("script") for name in re.split(", ", first)}
     assert scripts - {"none; by hand", "from the duration of a deletion"} == _SCRIPTS
-    named = {name for first, *_ in rows("variable") for name in quoted(first)}
-    assert {*named} - {"DUT_IP"} == _VARIABLES
+
+
+def scripts_of(cell: str) -> set[str]:
+    """Returns the scripts that a cell names: `all`, `all but -R, cttc.sh` or `-sf, -R`."""
+    named = {*re.sub("^all(?: but )?", "", cell).split(", ")} - {""}
+    assert named <= {*_VARIABLES}, cell
+    return {*_VARIABLES} - named if cell.startswith("all") else named
+
+
+@pytest.mark.parametrize("script", _VARIABLES)
+def test_the_table_of_variables_has_those_of_each_script_once(script: str) -> None:
+    named = [name for first, where, _ in rows("variable") if script in scripts_of(where) for name in quoted(first)]
+    assert sorted(named) == sorted(_VARIABLES[script])
+
+
+def fields_of(script: str) -> list[str]:
+    """Returns the fields, or those within `search` and `timing`, that the rows of a script begin with."""
+    cells = [last for _, where, last in rows("variable") if script in scripts_of(where)]
+    return [re.findall(r"\w+", quoted(cell)[0])[-1] for cell in cells if cell.startswith("`")]
+
+
+@pytest.mark.parametrize("script", _VARIABLES)
+def test_no_two_rows_of_a_script_give_the_same_field(script: str) -> None:
+    fields = fields_of(script)
+    assert len(fields) == len({*fields})
+
+
+@pytest.mark.parametrize("script", _MEASURING_CONNECTIONS)
+def test_scripts_that_measure_connections_give_no_field_of_traffic(script: str) -> None:
+    cells = [last for _, where, last in rows("variable") if script in scripts_of(where)]
+    words = {word for cell in cells for text in quoted(cell) for word in re.findall(r"\w+", text)}
+    assert not words & _OF_TRAFFIC
 
 
 def test_the_table_of_variables_has_all_that_the_programs_read() -> None:
