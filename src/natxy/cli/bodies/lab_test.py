@@ -5,6 +5,7 @@ import subprocess
 from ipaddress import IPv4Address, IPv6Address
 
 from natxy.cli.bodies.lab import how_to_use
+from natxy.siitperf.importing.plan import EXCHANGE
 from natxy.standing.labs import StandingLab
 
 LAB = StandingLab(
@@ -32,6 +33,13 @@ def test_a_shell_takes_only_the_variables() -> None:
     )
     done = subprocess.run(["sh", "-c", script, "sh", "\n".join(lines)], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"0,2 natxy-1-2-dut {','.join(LAB.dut_macs)}\n", "")
+
+
+def test_a_shell_exchanges_the_sides_for_siitperfs_initiator_on_the_right() -> None:
+    names = ("LEFT", "RIGHT", "DUT_MACS")
+    script = "\n".join([*how_to_use(LAB), *EXCHANGE, *(f'echo "$NATXY_SIITPERF_{name}"' for name in names)])
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["right", "left", ",".join(reversed(LAB.dut_macs))]
 
 
 def test_keys_of_siitperf_conf_have_the_family_of_each_side() -> None:
