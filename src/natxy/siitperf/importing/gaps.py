@@ -74,8 +74,10 @@ GAPS: Final = (
     Gap(
         "Fwd-var-sport",
         initiator_draws,
-        "siitperf's initiator draws ports in phase 2 as its var keys say, also four-tuples that phase 1 did not use; "
-        "the plan's initiator uses the established connections, in the order of `orders: {state_table}`.",
+        "siitperf's initiator draws ports in phase 2 as its var keys say, also four-tuples that phase 1 did not use, "
+        "and its responder replies to these too, as they replace entries of the state table in turn; the plan's "
+        "initiator uses the established connections, in the order of `orders: {state_table}`, and the state table "
+        "stays that of phase 1.",
         False,
     ),
     Gap(

@@ -379,6 +379,11 @@ def test_a_part_of_the_state_table_that_no_reply_reads_is_stated(changed: dict[s
     assert f"# - M is 2000, and the plan does not have it: {why}." in unwrapped(text)
 
 
+@pytest.mark.parametrize(("changed", "said"), [({}, True), ({"Forward": "0"}, False)])
+def test_a_state_table_that_phase_2_writes_with_siitperf_alone_is_stated(changed: dict[str, str], said: bool) -> None:
+    assert ("and the state table stays that of phase 1." in unwrapped(text_of("nat64", **changed))) is said
+
+
 @pytest.mark.parametrize("side", ["L", "R"])
 def test_hosts_that_vary_above_their_last_byte_leave_room_for_the_gateway(folder: Path, side: str) -> None:
     text = text_of("router-many", **{f"IPv4_{side}_offset": "1", f"IP_{side}_min": "2", f"IP_{side}_max": "65534"})
