@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from natxy.events.run import Warned
 from natxy.locks.files import exclusive
 from natxy.locks.session import claims, reserved
 from natxy.plan.resolve import resolve
+from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.written import Plan
 from natxy.system.process_owner import Owner
 from tests.support.command import HANG_S
@@ -92,3 +95,22 @@ def test_who_is_waited_for_and_who_measures_beside_is_told(tmp_path: Path, monke
     waiting, beside = told
     assert waiting.startswith(f"waiting for core 0, which process {os.getpid()} (")
     assert beside == "another natxy, process 4242, has a lab on this machine; the two disturb each other"
+
+
+def test_a_machine_with_several_names_is_reserved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def there(target: SshTarget, waiting: Callable[[], None]) -> Iterator[None]:
+        del waiting
+        held.append(target.host)
+        yield
+
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path)
+    monkeypatch.setattr("natxy.locks.session.exclusive_there", there)
+    monkeypatch.setattr("natxy.locks.session.other_labs", list)
+    same_machine = OF_ANOTHER | {"tester": {"ssh": {"host": "b", "port": 2222}}, "dut": {"left": "e", "right": "f"}}
+    hardware = {"kind": "hardware", **PORTS, "dut": {**DUT, "ssh": "a"}, "more_pairs": [OF_ANOTHER, same_machine]}
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": hardware, "experiments": [EXPERIMENT]}))
+    with reserved(plan, 1, RunListener()):
+        assert held == ["a", "b"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reserves a gateway's machine behind ssh on that machine itself, so that several testers respect each other.
+"""Reserves a machine behind ssh, a gateway's or a further tester's, on that machine itself, so that runs on several
+machines respect each other.
 
 flock(1) there has locked the root directory as long as the connection lasts: nothing is written, and nothing is left.
 """

@@ -248,6 +248,13 @@ def test_pairs_of_another_tester_are_not_this_machines() -> None:
     ("testbed", "second", "why"),
     [
         ({}, {"tester": {"ssh": "root@b", "cores": 3}}, "the tester root@b has one engine; give its pairs the same"),
+        ({}, {"tester": {"ssh": "admin@b", "cores": 2}}, "the tester admin@b has one engine"),
+        (
+            {},
+            {"tester": {"ssh": {"host": "b", "user": "root", "connect_timeout": "3s"}, "cores": 2}},
+            "the tester root@b has one engine",
+        ),
+        ({"dut": {"left": "c", "right": "d", "ssh": "b"}}, TESTER, "the tester root@b is the DUT"),
         ({}, TESTER | {"right": SECOND["left"]}, "more_pairs[1].right is a port that another place has already"),
         (
             {"tester_cores": {side: {"send": 0, "receive": 0} for side in ("left", "right")}},

@@ -77,10 +77,13 @@ class HardwareConfig(CabledTester):
     def _one_engine_a_machine(self) -> HardwareConfig:
         targets = [tester.location.ssh for tester in self.further_testers]
         for number, target in enumerate(targets):
-            if target in targets[:number]:
+            if any(target.is_machine_of(other) for other in targets[:number]):
                 raise ValueError(
-                    f"more_pairs: the tester {target} has one engine; give its pairs the same `engine` and `cores`"
+                    f"more_pairs: the tester {target} has one engine; give its pairs the same `ssh`, `engine` and "
+                    "`cores`"
                 )
+            if self.dut.ssh and target.is_machine_of(self.dut.ssh):
+                raise ValueError(f"more_pairs: the tester {target} is the DUT; give another machine, cabled to the DUT")
         if targets and isinstance(self.tester_cores, CoresOfTasks):
             raise ValueError("tester_cores: the cores of each task are those of a single tester; give a list of cores")
         return self

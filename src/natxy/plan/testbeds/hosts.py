@@ -24,12 +24,12 @@ class HostsConfig(TestbedModel):
 
     @model_validator(mode="after")
     def _two_hosts(self) -> HostsConfig:
-        if self.left.ssh == self.right.ssh:
+        if self.left.ssh.is_machine_of(self.right.ssh):
             raise ValueError(
                 "left and right are the same machine, whose kernel would not send through the DUT; give two"
             )
         for side, host in self.remote_hosts.items():
-            if host.ssh == self.dut.ssh:
+            if self.dut.ssh and host.ssh.is_machine_of(self.dut.ssh):
                 raise ValueError(f"{side} and dut are the same machine; give another host, cabled to the DUT")
         return self
 

@@ -25,6 +25,6 @@ def test_hosts_and_dut_are_three_machines() -> None:
     assert not hosts().is_local
     assert hosts(dut=DUT).is_local
     with pytest.raises(ValidationError, match="left and right are the same machine"):
-        hosts(right={"ssh": "a", "interface": "eth2"})
+        hosts(right={"ssh": "root@a", "interface": "eth2"})
     with pytest.raises(ValidationError, match="right and dut are the same machine"):
         hosts(right={"ssh": "dut", "interface": "eth2"})

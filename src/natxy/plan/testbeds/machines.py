@@ -44,6 +44,10 @@ class SshTarget(PlanModel):
         user, _, host = given.rpartition("@")
         return {"host": host, "user": user or None}
 
+    def is_machine_of(self, other: SshTarget) -> bool:
+        """Returns True when both lead to one machine, whoever logs in and however long that may take."""
+        return (self.host, self.port, self.config) == (other.host, other.port, other.config)
+
     def from_anywhere(self) -> SshTarget:
         """Returns the target as it is written from any working folder."""
         return self.model_copy(update={"config": self.config and self.config.absolute()})
@@ -99,13 +103,13 @@ class DutLocation(PlanModel):
 
 
 class TesterLocation(PlanModel):
-    """A further tester, which is reached by ssh and has natxy-engine installed."""
+    """Describes a further tester, which is reached by ssh and has natxy-engine installed."""
 
     ssh: SshTarget
     engine: Annotated[str, Pattern(r"[^\s-]\S*", "a program, such as natxy-engine or its path")] = "natxy-engine"
     """The program there, by its path if the login shell does not find it."""
     cores: Cores | None = None
-    """Cores of the engine's workers; default: the first that ssh's programs may use."""
+    """Cores of the engine's workers; default: the first one."""
 
     def __str__(self) -> str:
         return f"the tester {self.ssh}"
@@ -113,8 +117,8 @@ class TesterLocation(PlanModel):
 
 @dataclass(frozen=True)
 class FurtherTester:
-    """A tester besides this machine. `pairs` has the left and the right port of each of its pairs by the pair's number,
-    and `ports` those of all."""
+    """Describes a tester besides this machine. `pairs` has the left and the right port of each of its pairs by the
+    pair's number, and `ports` those of all."""
 
     location: TesterLocation
     pairs: Mapping[int, tuple[TesterPort, TesterPort]]
