@@ -32,11 +32,16 @@ class TesterLimitError(NatxyError):
 
 
 class HostError(NatxyError):
-    """A host of `tcp-goodput` could not be reached or could not measure, or a further tester could not be reached; this
-    says nothing about the DUT."""
+    """A host of `tcp-goodput` could not be reached or could not measure; this says nothing about the DUT."""
 
     exit_code = 3
     page = "how-to/tcp-goodput.md"
+
+
+class FurtherTesterError(HostError):
+    """A further tester could not be reached, or its ports could not be prepared or given back."""
+
+    page = "reference/plan.md#several-testers"
 
 
 class DutError(NatxyError):

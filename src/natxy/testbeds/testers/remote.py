@@ -8,13 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from natxy import __version__
+from natxy.dut.transport.hotplug import SYSFS
 from natxy.dut.transport.ssh import SshTransport, UnreachableError, ssh_command
 from natxy.engine.client import EngineClient
 from natxy.engine.clocks import measured_offset
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.engine.testers import Tester
-from natxy.errors import DutError, HostError, PlanError
+from natxy.errors import DutError, FurtherTesterError, PlanError
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.machines import FurtherTester
@@ -22,7 +23,10 @@ from natxy.testbeds.testers.ports import TesterPorts
 
 
 class RemoteTester:
-    """A tester with some of the pairs of a testbed of kind `hardware`; only those below `pairs` are used."""
+    """Prepares a further tester's ports and starts its engine; only pairs below `pairs` are used.
+
+    Commands that fail there raise FurtherTesterError, because the DUT is not to blame.
+    """
 
     def __init__(self, tester: FurtherTester, config: HardwareConfig, mtu: int, pairs: int) -> None:
         self._tester = tester
@@ -49,20 +53,23 @@ class RemoteTester:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Has the ports ready within the context. Raises HostError when the machine does not answer."""
-        with ExitStack() as stack:
-            stack.enter_context(self.transport)
-            try:
+        """Has the ports ready within the context. Raises PlanError for a wrong engine, core or port."""
+        with self.transport:
+            with self._at_fault(), ExitStack() as stack:
                 self._check_engine()
                 self._cores = self._assigned()
                 for ports in self._ports.values():
                     stack.enter_context(ports.taken())
-            except UnreachableError as error:
-                raise HostError(f"{self.name}: {error}; the gateway is not to blame") from error
-            yield
+                taken = stack.pop_all()
+            try:
+                yield
+            finally:
+                with self._at_fault():
+                    taken.close()
 
     def specs(self) -> list[PortSpec]:
-        return [spec for ports in self._ports.values() for spec in ports.specs()]
+        with self._at_fault():
+            return [spec for ports in self._ports.values() for spec in ports.specs()]
 
     def start_engine(self, log: Path) -> Tester:
         """Starts the engine there; its stderr goes to `log`, which is here."""
@@ -93,10 +100,21 @@ class RemoteTester:
 
     def deviations(self) -> list[str]:
         """Returns sentences about the ports, which have to be taken."""
-        return [sentence for ports in self._ports.values() for sentence in ports.deviations()]
+        with self._at_fault():
+            return [sentence for ports in self._ports.values() for sentence in ports.deviations()]
+
+    @contextmanager
+    def _at_fault(self) -> Iterator[None]:
+        """Turns the error of a command there into one of this tester's."""
+        try:
+            yield
+        except DutError as error:
+            raise FurtherTesterError(f"{self.name}: {error}; the gateway is not to blame") from error
 
     def _check_engine(self) -> None:
         """Raises PlanError unless the engine there is of this natxy's version."""
+        # A refused login is no missing engine.
+        self.transport.run(["true"])
         try:
             said = self.transport.run([self._location.engine, "--version"]).stdout.split()
         except UnreachableError:
@@ -113,6 +131,8 @@ class RemoteTester:
 
     def _assigned(self) -> CoreAssignment:
         present = self.transport.hot_plug.cores()
+        if not present:
+            raise PlanError(f"{self.name} lists no cores in {SYSFS}/online; give a machine with Linux")
         if missing := sorted({*(self._location.cores or ())} - {*present}):
             there = ", ".join(map(str, present))
             raise PlanError(f"{self.name} has no core {missing[0]}, but {there}: give others as the tester's `cores`")
