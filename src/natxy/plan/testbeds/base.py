@@ -156,6 +156,13 @@ class CabledTester(TesterMachine):
     memory_channels: Annotated[int, Field(ge=1, le=255)] | None = None
     """Memory channels of the machine, over which DPDK spreads the frames of pci devices; default: it assumes 4."""
 
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        testers = [self.engine_ports, *(tester.ports for tester in self.further_testers)]
+        if self.memory_channels and not any(ports and ports.pci for ports in testers):
+            text = "the memory of interfaces is not spread over channels, only that of a port given by pci; remove it"
+            yield Problem(("testbed", "memory_channels"), text)
+
 
 class SharedMachine(TesterMachine):
     """Assigns the cores of a machine that tester and gateway share."""

@@ -18,6 +18,7 @@ PCI: dict[str, Any] = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:4
 BOTH: list[str] = ["--pci", "0000:41:00.0", "--pci", "0000:41:00.1"]
 HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d"}}
 BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": {"left": "c", "right": "d", "ssh": "dut"}}
+OF_ANOTHER: dict[str, Any] = {"tester": {"ssh": "b"}, **PCI, "dut": {"left": "e", "right": "f"}}
 HOST: dict[str, Any] = {"interface": "eth1"}
 HOSTS: dict[str, Any] = BEHIND_SSH | {"kind": "hosts", "left": HOST | {"ssh": "a"}, "right": HOST | {"ssh": "b"}}
 TASKS: dict[str, Any] = {"left": {"send": 1, "receive": [2]}, "right": {"send": 2, "receive": 1}}
@@ -147,6 +148,7 @@ def test_every_tester_can_have_cores_for_its_tasks(testbed: dict[str, Any]) -> N
         (CABLE | PCI | {"memory_channels": 1}, [*BOTH, "--eal", "-n1"], []),
         (BEHIND_SSH | INTERFACES, [], []),
         (CABLE | INTERFACES | {"memory_channels": 8}, [], ["memory_channels"]),
+        (BEHIND_SSH | INTERFACES | {"memory_channels": 8, "more_pairs": [OF_ANOTHER]}, [], []),
         ({"kind": "loop", "memory_channels": 2}, [], ["memory_channels"]),
     ],
 )

@@ -109,15 +109,16 @@ class EnginePorts:
     @property
     def engine_arguments(self) -> list[str]:
         """Returns the arguments of natxy-engine by which it finds the ports and gives them memory."""
-        channels = ["--eal", f"-n{self.memory_channels}"] if self._pci and self.memory_channels else []
-        return [*(word for address in dict.fromkeys(self._pci) for word in ("--pci", address)), *channels]
+        channels = ["--eal", f"-n{self.memory_channels}"] if self.pci and self.memory_channels else []
+        return [*(word for address in dict.fromkeys(self.pci) for word in ("--pci", address)), *channels]
 
     def memory_description(self) -> dict[str, str]:
         """Returns the memory channels for the report, if the plan has them."""
         return {"memory channels": str(self.memory_channels)} if self.memory_channels else {}
 
     @property
-    def _pci(self) -> list[str]:
+    def pci(self) -> list[str]:
+        """Returns the PCI addresses of the ports that have one."""
         return [port.pci for port in self.of_cables if port.pci]
 
     @property
@@ -139,17 +140,14 @@ class EnginePorts:
         return "a driver of DPDK's own" if self.left and self.left.pci else f"net_{self.io}"
 
     def problems(self) -> Iterator[Problem]:
-        """Yields an error if a port has more queues than its driver supports, a task more cores than its port has
-        queues, or a setting no effect."""
+        """Yields an error if a port has more queues than its driver supports, or a task more cores than its port has
+        queues."""
         if self.medium == "veth" and self.io == "af_xdp" and self.queues > 1:
             yield Problem(
                 ("testbed", "queues"),
                 f"af_xdp has one queue on a veth pair, not {self.queues}: DPDK's driver asks for channels that veth "
                 "doesn't have; remove it, or set `io: af_packet`",
             )
-        if self.memory_channels and not self._pci:
-            text = "the memory of interfaces is not spread over channels, only that of a port given by pci; remove it"
-            yield Problem(("testbed", "memory_channels"), text)
         if isinstance(self.tester_cores, CoresOfTasks):
             if self.is_trunk and self.tester_cores.left != self.tester_cores.right:
                 text = "both ports are the same device, whose queues have the same cores; give left and right the same"
