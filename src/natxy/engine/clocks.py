@@ -15,14 +15,14 @@ _EXCHANGES: Final = 8
 
 
 class TimedEngine(Engine, Protocol):
-    """An engine whose clock can be read between trials."""
+    """Adds a clock that can be read between trials."""
 
     def read_clock(self) -> EngineClock: ...
 
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """An engine's clock minus this process's, which is at most `error_ns` more or less."""
+    """Holds an engine's clock minus this process's, which is at most `error_ns` more or less."""
 
     offset_ns: int
     error_ns: int

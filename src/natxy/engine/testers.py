@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, TypeVar
@@ -33,10 +34,11 @@ _END_S: Final = 2.0
 _ASK_S: Final = 0.1
 # How far ahead the start of the first trial is. Engines that were not ready by then get more time for the next ones.
 _FIRST_LEAD_S: Final = 0.05
-_LONGEST_LEAD_S: Final = 10.0
+# An engine waits for its workers for 1 s at most.
+_LONGEST_LEAD_S: Final = 2.0
 _SPARE: Final = 1.5
-# What one engine's verdict means for the trial of all, the worst last.
-_ORDER: Final = (Verdict.PASS, Verdict.DISTURBED, Verdict.FAIL, Verdict.INVALID)
+# What one engine's verdict means for the trial of all, the worst last. No engine says DISTURBED.
+_ORDER: Final = (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)
 
 OfPair = TypeVar(
     "OfPair",
@@ -47,8 +49,8 @@ _News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
 
 @dataclass(frozen=True)
 class Tester:
-    """A tester with its engine. `pairs` has the numbers in the plan of its pairs of ports, which the engine itself
-    numbers from 0 on."""
+    """Joins a tester's name, engine and pairs. `pairs` has the numbers in the plan of its pairs of ports, which the
+    engine itself numbers from 0 on."""
 
     name: str
     engine: TimedEngine
@@ -81,7 +83,8 @@ class Tester:
 class Testers:
     """Sends each engine its part of a request, and merges the answers. Implements `natxy.engine.interface.Engine`.
 
-    The first tester is the one on this machine. When an engine dies, the others end their trial within 2 s.
+    The first tester is the one on this machine. When an engine dies, the others end their trial within 2 s, or are
+    ended within 2 s more.
     """
 
     def __init__(self, testers: Sequence[Tester]) -> None:
@@ -122,18 +125,21 @@ class Testers:
             return tester.result_of_plan(engine.validate(tester.own([request])[0], on_progress))
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Runs the trial at all testers that send or receive in it, from the same moment on.
+        """Runs the trial at all testers that send or receive in it, from the same moment on; one alone begins at once.
 
-        It is invalid if one of them begins more than the trial's `max_pause_s` late, or may have done so because its
-        clock is not known well enough.
+        A trial of several is invalid if one of them begins more than `max_pause_s` late, or may have done so because
+        its clock is not known well enough.
         """
-        parts = {tester: tester.own(request.streams) for tester in self._testers}
-        offsets = {tester: measured_offset(tester.engine) for tester, streams in parts.items() if streams}
+        parts = {tester: streams for tester in self._testers if (streams := tester.own(request.streams))}
+        if len(parts) == 1:
+            ((alone, streams),) = parts.items()
+            with alone.named() as engine:
+                result = engine.run_trial(request.model_copy(update={"streams": streams}), on_progress)
+            return _merged(request, {alone: alone.result_of_plan(result)})
+        offsets = {tester: _offset(tester) for tester in parts}
         start_ns = now_ns() + round(self._lead_s * 1e9)
         requests = {
-            tester: request.model_copy(
-                update={"streams": parts[tester], "begin_at_ns": max(0, start_ns + offset.offset_ns)}
-            )
+            tester: request.model_copy(update={"streams": parts[tester], "begin_at_ns": start_ns + offset.offset_ns})
             for tester, offset in offsets.items()
         }
         results = _run_at_once(requests, on_progress)
@@ -143,7 +149,8 @@ class Testers:
         if longest_s > request.limits.max_pause_s:
             self._lead_s = min(_LONGEST_LEAD_S, _SPARE * (self._lead_s + longest_s))
         why = _not_together(late, offsets, request.limits.max_pause_s)
-        if not why:
+        # A tester's own reason says more than that it was late.
+        if not why or merged.verdict == Verdict.INVALID:
             return merged
         return merged.model_copy(update={"verdict": Verdict.INVALID, "cause": Cause.LATE, "reason": why})
 
@@ -152,12 +159,23 @@ class Testers:
             tester.engine.abort()
 
     def close(self) -> None:
-        with ExitStack() as stack:
-            for tester in self._testers:
-                stack.callback(tester.engine.close)
+        _close(self._testers)
 
     def _of_pair(self, pair: int) -> Tester:
         return next(tester for tester in self._testers if pair in tester.pairs)
+
+
+def _offset(tester: Tester) -> ClockOffset:
+    with tester.named() as engine:
+        return measured_offset(engine)
+
+
+def _close(testers: Collection[Tester]) -> None:
+    """Ends the engines at the same time, so that several take no longer than one. Raises the first error when all have
+    ended."""
+    if testers:
+        with ThreadPoolExecutor(len(testers)) as threads:
+            list(threads.map(lambda tester: tester.engine.close(), testers))
 
 
 def _run_at_once(requests: Mapping[Tester, TrialRequest], on_progress: OnProgress) -> dict[Tester, TrialResult]:
@@ -211,8 +229,7 @@ def _end(testers: Sequence[Tester], threads: Sequence[threading.Thread]) -> None
             tester.engine.abort()
             thread.join(_ASK_S)
         running = [(tester, thread) for tester, thread in running if thread.is_alive()]
-    for tester, _ in running:
-        tester.engine.close()
+    _close([tester for tester, _ in running])
 
 
 def _total(progress: Iterable[Progress]) -> Progress:

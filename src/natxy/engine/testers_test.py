@@ -42,14 +42,18 @@ class Part(SimulatedEngine):
         self.ahead_ns = ahead_ns
         self.late_ns = late_ns
         self.reading_s = 0.0
+        self.answer: dict[str, object] = {}
         self.opened: list[PortsOpen] = []
         self.pairs: list[int] = []
         self.trials: list[TrialRequest] = []
         self.during: Callable[[], None] = lambda: None
+        self.reading: Callable[[], None] = lambda: None
+        self.closing: Callable[[], None] = lambda: None
         self.aborted = threading.Event()
         self.closed = threading.Event()
 
     def read_clock(self) -> EngineClock:
+        self.reading()
         time.sleep(self.reading_s)
         return EngineClock(clock_ns=now_ns() + self.ahead_ns, raw_ns=0, uncertainty_ns=0)
 
@@ -59,9 +63,10 @@ class Part(SimulatedEngine):
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self.trials.append(request)
-        assert request.begin_at_ns is not None
         self.during()
-        result = super().run_trial(request, on_progress)
+        result = super().run_trial(request, on_progress).model_copy(update=self.answer)
+        if request.begin_at_ns is None:
+            return result
         return result.model_copy(update={"began_ns": request.begin_at_ns + self.late_ns})
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
@@ -80,6 +85,7 @@ class Part(SimulatedEngine):
 
     def close(self) -> None:
         self.closed.set()
+        self.closing()
 
 
 def both(one: Part, other: Part) -> Testers:
@@ -117,10 +123,16 @@ def test_each_engine_has_its_own_pairs_by_its_own_numbers() -> None:
     assert {port.pair for port in result.ports} <= {0, 1, 2}
 
 
-def test_an_engine_without_streams_has_no_trial() -> None:
+def test_a_tester_that_has_the_trial_alone_waits_for_no_start() -> None:
     one, other = Part(), Part()
-    both(one, other).run_trial(trial(stream(0)))
+    one.reading_s = 0.005
+    told: list[Progress] = []
+    result = both(one, other).run_trial(trial(stream(2), limits=TrialLimits(max_pause_s=0.001)), told.append)
     assert (len(one.trials), len(other.trials)) == (1, 0)
+    assert one.trials[0].begin_at_ns is None
+    assert (result.verdict, [each.name for each in result.streams]) == (Verdict.PASS, ["forward 3"])
+    assert {port.pair for port in result.ports} <= {0, 2}
+    assert told
 
 
 def test_ports_keep_the_numbers_of_the_plan() -> None:
@@ -180,7 +192,16 @@ def test_a_tester_that_was_not_ready_makes_the_trial_invalid_and_gets_more_time(
     other.late_ns = 0
     before_ns = now_ns()
     assert testers.run_trial(trial(stream(0), stream(1))).verdict == Verdict.PASS
-    assert begin_ns(one) - before_ns > 9 * 10**9
+    # Not 1.5 times as much as was missing.
+    assert 10**9 < begin_ns(one) - before_ns < 9 * 10**9
+
+
+def test_a_late_start_hides_no_other_reason() -> None:
+    one, other = Part(), Part(late_ns=6 * 10**9)
+    one.answer = {"verdict": Verdict.INVALID, "cause": Cause.LINK_DOWN, "reason": "the left port is down"}
+    result = both(one, other).run_trial(trial(stream(0), stream(1)))
+    assert (result.verdict, result.cause) == (Verdict.INVALID, Cause.LINK_DOWN)
+    assert result.reason == "this machine: the left port is down"
 
 
 def test_a_clock_that_is_not_known_well_makes_the_trial_invalid() -> None:
@@ -189,6 +210,24 @@ def test_a_clock_that_is_not_known_well_makes_the_trial_invalid() -> None:
     result = both(one, other).run_trial(trial(stream(0), stream(1), limits=TrialLimits(max_pause_s=0.001)))
     assert result.verdict == Verdict.INVALID
     assert "is known within" in result.reason
+
+
+def test_a_tester_that_died_between_trials_is_named() -> None:
+    one, other = Part(), Part()
+
+    def die() -> None:
+        raise EngineDiedError("natxy-engine ended during engine.clock")
+
+    other.reading = die
+    with pytest.raises(EngineDiedError, match=r"^the tester b: natxy-engine ended"):
+        both(one, other).run_trial(trial(stream(0), stream(1)))
+
+
+def test_engines_end_at_the_same_time() -> None:
+    one, other = Part(), Part()
+    one.closing = lambda: one.wait_for(other.closed)
+    other.closing = lambda: other.wait_for(one.closed)
+    both(one, other).close()
 
 
 def test_progress_is_that_of_all() -> None:
