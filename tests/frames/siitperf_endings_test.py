@@ -14,7 +14,7 @@ import pytest
 from natxy.siitperf.trial.ports import KEEP_OPEN
 from natxy.system.ledger import Ledger
 from tests.support import needs
-from tests.support.processes import is_engine, runs
+from tests.support.processes import cpu_s, is_engine, runs
 from tests.support.siitperf_confs import conf_text
 from tests.support.timing import wait_until
 
@@ -62,6 +62,11 @@ def test_nothing_stays_of_a_killed_program(tmp_path: Path, kept_open_s: str, in_
         if in_the_middle:
             assert process.stdout.readline().startswith("Info: Testing initiated at ")
         wait_until(lambda: any(map(is_engine, descended_from(temporary))))
+        if in_the_middle:
+            # The line comes before the request. Without a trial an engine waits, and takes no time.
+            engines = [*filter(is_engine, descended_from(temporary))]
+            begun_s = sum(map(cpu_s, engines))
+            wait_until(lambda: sum(map(cpu_s, engines)) > begun_s + 0.1)
         process.kill()
     wait_until(lambda: not descended_from(temporary))
     assert [*temporary.iterdir()] == []

@@ -6,6 +6,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from natxy.system.core_watch import TICK_S
+
 
 def engines_of(pid: int) -> list[int]:
     """Returns the process ids of the engines that natxy's process `pid` started."""
@@ -27,6 +29,13 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def cpu_s(pid: int) -> float:
+    """Returns the CPU time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system = map(int, fields[11:13])
+    return (user + system) * TICK_S
 
 
 def namespaces_of(pid: int) -> list[str]:
