@@ -27,7 +27,15 @@ from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
-from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention, TranslationKind
+from natxy.plan.model.terms import (
+    NAME_EXPECTED,
+    NAME_PATTERN,
+    CellValue,
+    Family,
+    Selection,
+    SizeConvention,
+    TranslationKind,
+)
 from natxy.plan.model.timing import TimingPlan
 from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME, ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Count, Duration
@@ -38,8 +46,6 @@ from natxy.plan.testbeds.ports import MOST_PAIRS
 from natxy.published import published_names
 from natxy.untrusted.validation import guess
 
-NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
-NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
 # A cell of a sweep has the swept experiment's name and its coordinates.
 _CELL_NAME_PATTERN: Final = NAME_PATTERN + r"(/[A-Za-z0-9._=,:%+-]+)?"
 

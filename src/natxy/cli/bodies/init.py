@@ -9,10 +9,10 @@ from re import fullmatch
 from natxy.cli.guide.first_plan import Cabling, is_pci
 from natxy.cli.guide.questions import answer, valid
 from natxy.errors import PlanError
+from natxy.plan.model.terms import NAME_PATTERN
 from natxy.plan.model.units import BitRate
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.testbeds.ports import InterfaceName, TesterPort
-from natxy.plan.written import NAME_PATTERN
 
 
 def cabling_of(given: dict[str, str | None], line_rate: str | None) -> Cabling:

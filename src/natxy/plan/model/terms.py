@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of a plan that other layers use too: families, kinds of translation, orders."""
+"""Terms of a plan that other layers use too: families, kinds of translation, orders, names."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ class TranslationKind(StrEnum):
 
 
 IP_HEADER_DIFFERENCE_BYTES: Final = 20
+
+NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
+NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
+"""Says what names of plans and experiments are, as `NAME_PATTERN` does."""
 
 # Results can be compared only where these fields of their experiments are equal.
 TRAFFIC_FIELDS: Final = ("frame_size", "size_convention", "directions", "family")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
-from natxy.plan.written import NAME_PATTERN
+from natxy.plan.model.terms import NAME_PATTERN
 from natxy.plan.yaml.coordinates import in_words, labels, leaves, name_part
 from natxy.plan.yaml.schema import Path, takes_single_value
 

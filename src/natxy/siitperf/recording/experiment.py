@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
-from natxy.plan.written import NAME_EXPECTED, NAME_PATTERN
 from natxy.plan.yaml.loading import plan_of
 from natxy.results.planned import UnknownGateway, settings_of
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, counts_connections
@@ -22,20 +20,16 @@ from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.program import Program
-from natxy.siitperf.trial.phases import PROCEDURE, SERIES
-from natxy.untrusted.texts import plain
+from natxy.siitperf.trial.phases import LOSSES, PROCEDURE
 
 _PROCEDURES: Final[Mapping[Program, str]] = {
     Program.THROUGHPUT: "throughput",
     Program.LATENCY: "latency",
     Program.PDV: "pdv",
 }
-LOSSES: Final = "frame-loss-rate"
-"""The procedure whose script makes the same calls as a search for the throughput."""
 STEPPED: Final = frozenset({"throughput", LOSSES, "connection-rate"})
 """Names the procedures of which each call is a step; a call of any other one is a repetition."""
 GATEWAY: Final = "unknown"
-_LONGEST_SERIES: Final = 64
 
 
 @dataclass(frozen=True)
@@ -53,11 +47,10 @@ class Part:
 
     @classmethod
     def of(cls, conf: Conf, arguments: Arguments, asked: str | None = None, series: str | None = None) -> Part:
-        """Raises PlanError when no plan can express the trial, or when it cannot be of the procedure `asked`.
+        """Raises PlanError when no plan can express the trial, or when it cannot be of LOSSES, if these are `asked`.
 
         `series` is the user's name of what a script measures.
         """
-        _check_series(series)
         procedure = _procedure(conf, arguments, asked)
         general = arguments
         tried_fps = None
@@ -99,18 +92,10 @@ class Part:
         return result.model_copy(update={"streams": streams})
 
 
-def _check_series(series: str | None) -> None:
-    if series and not (len(series) <= _LONGEST_SERIES and re.fullmatch(NAME_PATTERN, series)):
-        text = f"expected at most {_LONGEST_SERIES} {NAME_EXPECTED}, such as nft-4-cores"
-        raise PlanError(f"{SERIES} is {plain(series)!r}, {text}")
-
-
 def _procedure(conf: Conf, arguments: Arguments, asked: str | None) -> str:
     found = _procedure_of_call(conf, arguments)
     if not asked:
         return found
-    if asked != LOSSES:
-        raise PlanError(f"{PROCEDURE} is {plain(asked)!r}, expected {LOSSES} for frame-loss.sh-scan, or nothing")
     if found != "throughput" or arguments.program is not Program.THROUGHPUT:
         raise PlanError(f"{PROCEDURE} is {asked!r}, and this call of {arguments.program} is one of {found}; unset it")
     return asked

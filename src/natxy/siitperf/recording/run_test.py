@@ -214,7 +214,6 @@ def test_a_rate_at_which_the_tester_failed_has_no_loss(simulated: Callable[..., 
 @pytest.mark.parametrize(
     ("program", "arguments", "asked", "error"),
     [
-        ("tp", "84 1000 1 500 2 2", "latency", "NATXY_SIITPERF_PROCEDURE is 'latency', expected frame-loss-rate for "),
         ("pdv", "84 1000 1 500 2 2 0", "frame-loss-rate", "this call of siitperf-pdv is one of pdv; unset it"),
         ("pdv", "84 1000 1 500 2 2 9", "frame-loss-rate", "this call of siitperf-pdv is one of throughput; unset it"),
     ],
@@ -247,14 +246,6 @@ def test_series_of_other_names_are_apart(simulated: Callable[..., Simulated]) ->
     text = call.printed()
     assert "nft: siitperf-tp 84 r 1 500 2 2" in text
     assert "jool: siitperf-tp 84 r 1 500 2 2" in (call.folder / "report.html").read_text()
-
-
-@pytest.mark.parametrize("series", ["Jool", "a b", "-a", "a/b", "a" * 65, "a\n"])
-def test_a_name_that_no_plan_has_is_an_error(simulated: Callable[..., Simulated], series: str) -> None:
-    call = simulated(conf_text("siit"))
-    call.series = series
-    with pytest.raises(PlanError, match=r"NATXY_SIITPERF_NAME is .*, expected at most 64 small letters, digits"):
-        call("tp", "84 1000 1 500 2 2")
 
 
 def test_delays_are_natxys_figures(simulated: Callable[..., Simulated]) -> None:

@@ -14,7 +14,7 @@ from natxy.procedures.common.traffic import by_direction
 from natxy.results.curves import Axis, Curve
 from natxy.results.records import State
 from natxy.results.store import Step
-from natxy.siitperf.recording.experiment import LOSSES
+from natxy.siitperf.trial.phases import LOSSES
 
 DECISIVE: Final = {Verdict.PASS, Verdict.FAIL}
 _LOSS: Final = "loss_"

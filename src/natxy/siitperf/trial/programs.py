@@ -23,7 +23,7 @@ from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
 from natxy.siitperf.trial.lines import fail, remark, say
 from natxy.siitperf.trial.neighbors import with_dut_macs
-from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES, Phase
+from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES, Phase, check_variables
 from natxy.siitperf.trial.ports import Tester, find_tester
 from natxy.siitperf.trial.trial import Test, check_requests, prepare, run
 from natxy.siitperf.trial.usage import HELP, usage
@@ -70,7 +70,7 @@ def _main(program: Program, given: Sequence[str]) -> int:
                 remark(f"{FILE}, line {each.line}: {each.text}")
             conf = with_dut_macs(conf, os.environ)
             test = _test(program, given, conf)
-            for text in ignored(program, given, conf):
+            for text in (*check_variables(os.environ), *ignored(program, given, conf)):
                 remark(text)
             tester = find_tester(conf, test.arguments.sent_size(Family.IPV6), os.environ)
             for text in tester.remarks:

@@ -19,11 +19,12 @@ from natxy.locks.files import exclusive, holders
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
-from natxy.siitperf.trial.phases import RUN
+from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES, check_variables
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
 from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
 from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
 from natxy.siitperf.trial.usage import VARIABLES
+from natxy.untrusted.texts import plain
 from tests.support.command import HANG_S
 from tests.support.siitperf_confs import CONFS, conf_text
 
@@ -161,6 +162,40 @@ def test_an_environment_that_does_not_fit(
     assert (code, out) == (UNUSABLE, "")
     assert err.startswith(error)
     assert err.count("\n") == 1
+
+
+_NO_NAMES = ["Jool", "a b", "-a", "a/b", "a" * 65, "a\n"]
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        *((SERIES, value, "expected at most 64 small letters") for value in _NO_NAMES),
+        (SERIES, "left-out", "which `natxy leave-out` gives to calls"),
+        (PROCEDURE, "latency", "expected frame-loss-rate for frame-loss.sh-scan, or nothing"),
+    ],
+)
+def test_what_nothing_is_recorded_as_is_an_error_before_the_engine_starts(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, error: str, is_recorded: bool
+) -> None:
+    monkeypatch.setenv(name, value)
+    if is_recorded:
+        monkeypatch.setenv(RUN, str(tmp_path / "run"))
+    engine = MagicMock()
+    monkeypatch.setattr("natxy.siitperf.trial.programs.EngineClient", engine)
+    code, out, err = call(STATELESS, conf_text("siit"))
+    assert (code, out, engine.called) == (UNUSABLE, "", False)
+    assert err.startswith(f"Error: {name} is {plain(value)!r}, {error}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_of_what_is_not_recorded_are_remarked_upon() -> None:
+    names = {SERIES: "jool", PROCEDURE: "frame-loss-rate"}
+    said = check_variables(names)
+    assert said == [f"{name} has no effect: {RUN}, the folder of a run, is missing" for name in names]
+    assert check_variables({**names, RUN: "run"}) == check_variables({SERIES: "", PROCEDURE: ""}) == []
 
 
 def test_an_error_that_follows_from_a_line_which_is_read_in_another_way_names_that_line(call: Call) -> None:
