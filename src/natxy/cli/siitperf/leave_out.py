@@ -34,8 +34,8 @@ def leave_out_call(
 ) -> None:
     """Leave a call of siitperf's scripts out of their results: the last one, or one that options name.
 
-    Nothing is deleted: it becomes part of an experiment of its own, whose title begins with `left-out`. Numbers are
-    those of the table `Every trial` in the report.
+    Nothing is deleted: it becomes part of an experiment of its own, whose title begins with `left-out`, and stays
+    there. Numbers are those of the table `Every trial` in the report.
     """
     from natxy.siitperf.recording.leaving_out import leave_out
 

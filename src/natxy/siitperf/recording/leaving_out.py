@@ -2,7 +2,7 @@
 """Leaves calls out of the results of a run of siitperf's scripts.
 
 Nothing is deleted: a call that is left out becomes part of an experiment of its own, as if it had been made under the
-name `left-out`.
+name `left-out`, and stays there.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from natxy.run.folder import sole_owner
 from natxy.siitperf.recording.experiment import STEPPED
 from natxy.siitperf.recording.run import NAME, freely_named, next_number, of_settings
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
+from natxy.siitperf.trial.phases import LEFT_OUT
 from natxy.untrusted.texts import plain
 
-SERIES: Final = "left-out"
-_TITLE: Final = f"{SERIES}: "
+_TITLE: Final = f"{LEFT_OUT}: "
+_NONE_IS_LEFT: Final = "the run has no calls that could be left out"
 
 
 def leave_out(folder: Path, experiment: str | None, repetition: int | None, step: int | None) -> str:
@@ -58,15 +59,23 @@ Chosen = tuple[ExperimentRecord, RepetitionRecord, int | None]
 
 def _last(run: RunRecord) -> Chosen:
     """Returns the call that was recorded last, of those that are not left out."""
-    placed = [each for each in run.all_trials if not each.experiment.title.startswith(_TITLE)]
+    placed = [each for each in run.all_trials if not _is_left_out(each.experiment)]
     if not placed:
-        raise PlanError("the run has no calls that could be left out")
+        raise PlanError(_NONE_IS_LEFT)
     last = max(placed, key=lambda each: each.trial.id)
     return last.experiment, last.repetition, last.trial.number if last.experiment.procedure in STEPPED else None
 
 
+def _is_left_out(experiment: ExperimentRecord) -> bool:
+    return experiment.title.startswith(_TITLE)
+
+
 def _named(run: RunRecord, name: str, repetition: int | None, step: int | None) -> Chosen:
-    names = {each.name: each for each in run.experiments}
+    if any(each.name == name and _is_left_out(each) for each in run.experiments):
+        raise PlanError(f"--experiment is {plain(name)!r}, whose calls are left out already")
+    names = {each.name: each for each in run.experiments if not _is_left_out(each)}
+    if not names:
+        raise PlanError(_NONE_IS_LEFT)
     if name not in names:
         raise PlanError(f"--experiment is {plain(name)!r}, expected one of {', '.join(map(plain, names))}")
     of = names[name]
@@ -92,7 +101,7 @@ def _move(
     one: RepetitionRecord,
     step: int | None,
 ) -> None:
-    apart = of.planned.model_copy(update={"name": f"{SERIES}-{of.name}", "title": f"{_TITLE}{of.title}"})
+    apart = of.planned.model_copy(update={"name": f"{LEFT_OUT}-{of.name}", "title": f"{_TITLE}{of.title}"})
     record = of_settings(settings_of(apart, "name"), experiments)
     target_id = record.id if record else store.add_experiment(freely_named(apart, experiments))
     store.set_experiment_state(target_id, State.DONE)

@@ -19,8 +19,9 @@ from natxy.results.store import RunStore
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.program import Program
-from natxy.siitperf.recording.experiment import LOSSES, Part
+from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.run import append, check_folder
+from natxy.siitperf.trial.phases import LOSSES
 from natxy.siitperf.trial.trial import Test, run
 from tests.support.siitperf_confs import conf_text
 
@@ -133,6 +134,20 @@ def test_what_is_not_there_is_an_error(recorded: Recorded, options: list[str], e
     recorded.call(1000)
     assert error in recorded.leave_out(*options, code=2)
     assert recorded.found() == {"throughput": [(1, 1000, [1000])]}
+
+
+def test_what_is_left_out_stays_so(recorded: Recorded) -> None:
+    recorded.call(1000, 1400)
+    recorded.leave_out()
+    found = recorded.found()
+    error = recorded.leave_out("--experiment", "left-out-throughput", "--repetition", "1", code=2)
+    assert "--experiment is 'left-out-throughput', whose calls are left out already" in error
+    other = recorded.leave_out("--experiment", "none", "--repetition", "1", code=2)
+    assert "--experiment is 'none', expected one of throughput\n" in other
+    assert recorded.found() == found
+    recorded.leave_out()
+    none_is_left = recorded.leave_out("--experiment", "throughput", "--repetition", "1", code=2)
+    assert "the run has no calls that could be left out" in none_is_left
 
 
 def test_only_calls_of_scripts_are_left_out(recorded: Recorded) -> None:
