@@ -6,10 +6,9 @@ What is printed is text: no markup, no emoji codes and no control characters of 
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 import rich.console
 import typer
@@ -17,6 +16,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from natxy.system.interrupts import forget
 from natxy.untrusted.texts import plain
 
 
@@ -59,10 +59,3 @@ def _broken(line: str, width: int) -> str:
 def echo(text: str) -> None:
     """Prints text as it is, without wrapping its lines."""
     typer.echo(plain(text), nl=False)
-
-
-def forget(output: IO[str]) -> None:
-    """Discards all further output, so that no write or flush at exit raises."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, output.fileno())
-    os.close(nowhere)

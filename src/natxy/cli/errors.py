@@ -14,10 +14,10 @@ from typing import Final, NoReturn
 
 import typer
 
-from natxy.cli.console import LastingConsole, forget
+from natxy.cli.console import LastingConsole
 from natxy.errors import NatxyError, PlanError
 from natxy.shipped import page
-from natxy.system.interrupts import INTERRUPTED, end_at_once
+from natxy.system.interrupts import INTERRUPTED, end_at_once, forget
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

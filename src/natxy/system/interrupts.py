@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles the signals that ask natxy to end."""
+"""Handles the signals that ask natxy to end, and output that nobody reads, for which Python ignores SIGPIPE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -20,6 +20,13 @@ def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
     with suppress(OSError):
         os.write(2, b"natxy: interrupted\n")
     os._exit(INTERRUPTED)
+
+
+def forget(output: IO[str]) -> None:
+    """Discards all further output, so that no write or flush at exit raises."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output.fileno())
+    os.close(nowhere)
 
 
 @contextmanager

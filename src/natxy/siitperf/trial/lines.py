@@ -10,10 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TextIO
 
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.siitperf.trial.requests import Limits, direction_of
+from natxy.system.interrupts import forget
 from natxy.untrusted.texts import one_line
 
 TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about the gateway"
@@ -34,18 +35,26 @@ _ORDINARY: Final = frozenset({"arp", "neighbor_solicitation", "neighbor_advertis
 
 def say(text: str) -> None:
     """Prints a line of siitperf's."""
-    print(text, flush=True)
+    _print(text, sys.stdout)
 
 
 def remark(text: str) -> None:
     """Prints a line of natxy's own on standard error."""
     quiet = one_line(text).replace("Error:", "error").replace("invalid", "not valid")
-    print(f"natxy: {quiet}", file=sys.stderr, flush=True)
+    _print(f"natxy: {quiet}", sys.stderr)
 
 
 def fail(text: str) -> None:
     """Prints a line that ends the scripts, or fails their step."""
-    print(one_line(text), file=sys.stderr, flush=True)
+    _print(one_line(text), sys.stderr)
+
+
+def _print(line: str, output: TextIO) -> None:
+    """Prints a line. If the reader has left, as `grep -m1` does, the trial goes on without a word and is recorded."""
+    try:
+        print(line, file=output, flush=True)
+    except BrokenPipeError:
+        forget(output)
 
 
 def now() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import EngineDiedError, PlanError
 from natxy.locks.files import exclusive, holders
+from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.results.reader import RunReader
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
@@ -298,6 +303,27 @@ def test_what_breaks_a_test_off_comes_before_an_error_of_its_recording(
     assert remark == "natxy: error the disk is full"
     assert last.startswith(error)
     assert recorded == [(["phase 1"], end)]
+
+
+@pytest.mark.parametrize("output", ["stdout", "stderr"])
+def test_a_trial_whose_reader_has_left_is_still_recorded(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str
+) -> None:
+    """Of the frames, none arrives, of which standard error tells."""
+    environment = {LEFT: "net_null0", RIGHT: "net_null1", CORES: str(min(os.sched_getaffinity(0)))}
+    for name, value in {**environment, RUN: str(tmp_path / "run")}.items():
+        monkeypatch.setenv(name, value)
+    engine = SimulatedEngine(SimulatedDut(SimulatedConfig(driver="simulated", forwarding_fps=1)))
+    monkeypatch.setattr("natxy.siitperf.trial.programs.EngineClient", lambda _: engine)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as left, monkeypatch.context() as patched:
+        patched.setattr(sys, output, left)
+        code, _, _ = call(STATELESS, conf_text("siit"))
+        assert (code, os.readlink(f"/proc/self/fd/{left.fileno()}")) == (0, os.devnull)
+        assert call(["--help"], None)[0] == 0
+    (experiment,) = RunReader(tmp_path / "run").run.experiments
+    assert [step.rate for each in experiment.repetitions for step in each.steps] == [1000]
 
 
 @st.composite
