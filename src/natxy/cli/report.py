@@ -22,7 +22,7 @@ def report(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER",
+            metavar="RUN",
             help="The folder of a run or a campaign.",
             autocompletion=runs_and_campaigns,
             show_default=False,
