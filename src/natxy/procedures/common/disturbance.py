@@ -22,6 +22,9 @@ are counted as lost. So a trial is also disturbed if
 - the frames lost are the last ones of their streams, and
 - the core was away for at least the drain.
 
+An absence that the queue covers delays the frames that wait. So a trial that failed because its last frame was delayed
+(`backlog`) is disturbed if the core was away at a stretch for at least that delay, however long the queue is.
+
 Many absences that the queue covers slow a gateway down too. They are not recognized: a slow gateway looks alike.
 """
 
@@ -68,12 +71,15 @@ def disturbance(
     held_frames = min(buffer_frames, in_time)
     silence_s = _longest_silence_s(result) if cores == 1 else None
     longest_s = absence.total_s if silence_s is None else min(absence.most_s, silence_s)
-    if longest_s <= held_frames * cores / rate_fps:
-        return ""
-    # A single absence may be shorter than what Linux counts time in.
-    absence_s = max(absence.total_s, longest_s)
-    if not _explains(absence_s, rate_fps, held_frames, result, tolerated):
-        return ""
+    if result.cause == Cause.BACKLOG:
+        if max(stream.backlog_ns for stream in result.streams) / 1e9 > longest_s:
+            return ""
+    else:
+        # A single absence may be shorter than what Linux counts time in.
+        absence_s = max(absence.total_s, longest_s)
+        is_covered = longest_s <= held_frames * cores / rate_fps
+        if is_covered or not _explains(absence_s, rate_fps, held_frames, result, tolerated):
+            return ""
     away = f"the gateway's core was taken away for {absence_text(absence)}"
     silence = _shared_silence(result)
     if silence is None:
@@ -99,11 +105,9 @@ def tolerated_loss(experiment: Experiment) -> float:
 
 
 def _explains(absence_s: float, rate_fps: float, held_frames: float, result: TrialResult, tolerated: float) -> bool:
-    """Returns true if absences of this length in all explain the result."""
+    """Returns true if absences of this length in all explain the loss, or that the tester was held back."""
     if result.cause == Cause.BACK_PRESSURE:
         return max(stream.pacing.overrun_ns for stream in result.streams) / 1e9 <= absence_s
-    if result.cause == Cause.BACKLOG:
-        return max(stream.backlog_ns for stream in result.streams) / 1e9 <= absence_s
     too_many = {stream.name: _too_many(stream, tolerated) for stream in result.streams}
     # A frame that arrived corrupt, or with another stream's addresses, was not lost in a queue.
     if any(
