@@ -12,7 +12,7 @@ namespace natxy {
 
 namespace {
 
-// Who asks for a later start has mistaken the clock.
+// A start that is later than this is asked for by mistake, for example on another clock.
 constexpr double kLongestWait_s = 60;
 
 void check_begin(const TrialSpec& spec, const Clock& clock) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names what a self-test measures unless it is told otherwise."""
+"""Names what a self-test measures by default."""
 
 from __future__ import annotations
 

@@ -23,18 +23,23 @@ from natxy.report.page.terms import Explainer
 from natxy.untrusted.texts import html, json_in_html
 
 
-def template(name: str, explainer: Explainer) -> Template:
-    """Returns a page's template, whose texts are escaped unless they are marked up already."""
-    environment = Environment(
-        loader=PackageLoader("natxy.report.page", "templates"),
+def environment(package: str) -> Environment:
+    """Returns the templates of a package, whose texts are escaped unless they are marked up already."""
+    return Environment(
+        loader=PackageLoader(package, "templates"),
         autoescape=True,
         finalize=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(coded=_coded, explained=explainer.mark)
-    return environment.get_template(name)
+
+
+def template(name: str, explainer: Explainer) -> Template:
+    """Returns a page's template."""
+    templates = environment("natxy.report.page")
+    templates.filters.update(coded=_coded, explained=explainer.mark)
+    return templates.get_template(name)
 
 
 def style() -> Markup:

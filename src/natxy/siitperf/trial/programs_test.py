@@ -309,7 +309,7 @@ def test_what_breaks_a_test_off_comes_before_an_error_of_its_recording(
 def test_a_trial_whose_reader_has_left_is_still_recorded(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str
 ) -> None:
-    """Of the frames, none arrives, of which standard error tells."""
+    """No frame arrives, and standard error says so."""
     environment = {LEFT: "net_null0", RIGHT: "net_null1", CORES: str(min(os.sched_getaffinity(0)))}
     for name, value in {**environment, RUN: str(tmp_path / "run")}.items():
         monkeypatch.setenv(name, value)

@@ -8,27 +8,17 @@ from functools import cache
 from importlib import resources
 from typing import Final, Protocol
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from natxy.report.page.shared import style, with_vega
+from natxy.report.page.shared import environment, style, with_vega
 from natxy.untrusted.texts import html
 
 # All texts of a run or a campaign are untrusted, and escaped.
-_ENVIRONMENT: Final = Environment(
-    loader=PackageLoader("natxy.watch.page", "templates"),
-    autoescape=True,
-    finalize=html,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_ENVIRONMENT: Final = environment("natxy.watch.page")
 
 
 class View(Protocol):
-    """Shows a folder on a page."""
+    """Shows a folder on a page; `charts`: whether parts of it are charts."""
 
     charts: bool
-    """Whether it has parts that are charts."""
 
     @property
     def name(self) -> str: ...
