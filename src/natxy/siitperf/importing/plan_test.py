@@ -6,8 +6,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from natxy.cli import app
@@ -19,7 +17,7 @@ from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
-from natxy.plan.yaml.loading import load_plan, problems_of
+from natxy.plan.yaml.loading import load_plan
 from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
@@ -391,47 +389,6 @@ def test_hosts_that_vary_above_their_last_byte_leave_room_for_the_gateway(folder
     link = pair.left if side == "L" else pair.right
     assert link.dut.ip not in (link.tester.ip, link.dut.network.network_address)
     assert link.dut.ip in link.tester.network
-
-
-@st.composite
-def changed_confs(draw: st.DrawFn) -> str:
-    """Draws a documented configuration in which some values are those of other configurations, or small numbers."""
-    values = dict(CONFS[draw(st.sampled_from(sorted(CONFS)))])
-    others: dict[str, set[str]] = {}
-    for conf in CONFS.values():
-        for key, value in conf.items():
-            others.setdefault(key, {"0", "1", "2", "3"}).add(value)
-    for key in draw(st.lists(st.sampled_from(sorted(others)), max_size=6)):
-        values[key] = draw(st.sampled_from(sorted(others[key])))
-    for key in draw(st.lists(st.sampled_from(sorted(values)), max_size=1)):
-        del values[key]
-    return "".join(f"{key} {value}\n" for key, value in values.items())
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(conf_text("nat64", Fwd_sport_max=None), "connection-rate", False)
-@given(changed_confs(), st.sampled_from(sorted(PROCEDURES)), st.booleans())
-def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
-    folder: Path, text: str, procedure: str, with_arguments: bool
-) -> None:
-    last = {"latency": " 20 500", "pdv": " 0"}.get(procedure, "")
-    try:
-        conf = parse_conf(text)
-        phase1 = f" {PHASE1}" if conf.number("Stateful") else ""
-        words = f"{TRAFFIC}{phase1}{last}".split() if with_arguments else None
-        arguments = parse_arguments(PROCEDURES[procedure], words, conf) if words else None
-        plan = import_plan(Source(conf, procedure, arguments))
-    except PlanError as caught:
-        event("error")
-        error: PlanError | None = caught
-    else:
-        error = None
-        # `natxy import` refuses a plan whose connections need more ports than Jool finds on one public address.
-        found = problems_of(plan)
-        assert {problem.location[-1] for problem in found} <= {"pool"}
-        event("too few ports" if found else "plan")
-        assert found or experiment_of(folder, plan).procedure.name == procedure
-    assert error is None or "\n" not in str(error)
 
 
 def test_what_is_harmless_is_stated_in_the_plan(folder: Path) -> None:
