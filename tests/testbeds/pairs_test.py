@@ -17,35 +17,14 @@ from natxy.results.records import RunRecord, RunState
 from natxy.results.trials import TrialKind
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps
 
 pytestmark = needs.LAB
 
 TESTER, DUT = (f"pairs-{os.getpid()}-{name}" for name in ("tester", "dut"))
 PAIRS = 3
-RATE_FPS, BURST, TRIAL_S = 4000, 200, 0.5
-# On a busy machine, a valid trial may pause so long, and its last frame be so late.
-LATE_S = 0.05
 SEARCH_ERROR = 0.01
-
-
-def limit_fps(refilled_s: float) -> float:
-    """Returns the rate of one direction at which the DUT's bucket, full at first, lets a whole trial pass."""
-    return (BURST + RATE_FPS * refilled_s) / TRIAL_S / 2
-
-
-# The bucket is refilled by wall time: a full one gains nothing while the tester pauses, and goes on gaining until the
-# last frame.
-LEAST_FPS = limit_fps(TRIAL_S - LATE_S) * (1 - SEARCH_ERROR)
-MOST_FPS = limit_fps(TRIAL_S + LATE_S)
-
-LIMIT = f"""
-table inet limited {{
-    chain forwarded {{
-        type filter hook forward priority 0
-        meta l4proto udp limit rate over {RATE_FPS}/second burst {BURST} packets drop
-    }}
-}}
-"""
+LEAST_FPS, MOST_FPS = bounds_fps(SEARCH_ERROR)
 
 TESTBED = f"""
 name: overload

@@ -22,24 +22,13 @@ from natxy.results.trials import TrialKind
 from tests.support import needs
 from tests.support.command import natxy
 from tests.support.sshd import Sshd, running_sshd
+from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps
 
 pytestmark = [needs.SSHD, *needs.LAB, needs.cores(2), needs.programs("ssh", "nft")]
 
 HERE, THERE, DUT = (f"testers-{os.getpid()}-{name}" for name in ("here", "there", "dut"))
 MANAGEMENT = {HERE: "192.0.2.1", THERE: "192.0.2.2"}
-RATE_FPS, BURST, TRIAL_S = 4000, 200, 0.5
-# On a busy machine, a valid trial may pause so long, and its last frame be so late.
-LATE_S = 0.05
 SEARCH_ERROR = 0.03
-
-LIMIT = f"""
-table inet limited {{
-    chain forwarded {{
-        type filter hook forward priority 0
-        meta l4proto udp limit rate over {RATE_FPS}/second burst {BURST} packets drop
-    }}
-}}
-"""
 
 TESTBED = f"""
 name: testers
@@ -70,11 +59,6 @@ defaults:
 experiments:
   - {{name: nat, gateway: nftables, connections: 100, phase1_rate: 1k}}
 """
-
-
-def limit_fps(refilled_s: float) -> float:
-    """Returns the rate of one direction at which the DUT's bucket, full at first, lets a whole trial pass."""
-    return (BURST + RATE_FPS * refilled_s) / TRIAL_S / 2
 
 
 def ip(*arguments: str, text: str | None = None) -> str:
@@ -131,8 +115,7 @@ def test_two_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, sshd
     assert run.state == RunState.DONE
     (experiment,) = run.experiments
     assert experiment.statistics is not None
-    # The bucket is refilled by wall time: a full one gains nothing while a tester pauses.
-    least_fps, most_fps = limit_fps(TRIAL_S - LATE_S) * (1 - SEARCH_ERROR), limit_fps(TRIAL_S + LATE_S)
+    least_fps, most_fps = bounds_fps(SEARCH_ERROR)
     assert least_fps <= experiment.statistics.median <= most_fps
     trials = [trial for _, _, trial in experiment.all_trials if trial.kind == TrialKind.TRAFFIC]
     assert {tuple(stream.name for stream in trial.result.streams) for trial in trials} == {
