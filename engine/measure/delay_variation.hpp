@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
+#include <utility>
 #include <vector>
 
 #include "measure/histogram.hpp"
@@ -32,6 +34,18 @@ class SignedHistogram {
   }
   /// Returns the smallest x with F(x) ≥ `fraction` (RFC 2330 §11.3), to the accuracy of a bucket.
   [[nodiscard]] std::int64_t percentile(double fraction) const;
+
+  /// Calls `use(bound, count)` for every bucket that has values, in increasing order. The bound is the one that is
+  /// farther from zero, at most `max()` or at least `min()`.
+  template <class Use>
+  void for_each(Use use) const {
+    std::vector<std::pair<std::int64_t, std::uint64_t>> negative;
+    below_.for_each([&](std::uint64_t bound, std::uint64_t count) {
+      negative.emplace_back(-static_cast<std::int64_t>(bound), count);
+    });
+    for (const auto& [bound, count] : std::views::reverse(negative)) use(bound, count);
+    above_.for_each([&](std::uint64_t bound, std::uint64_t count) { use(static_cast<std::int64_t>(bound), count); });
+  }
 
  private:
   Histogram below_;  // magnitudes of negative values

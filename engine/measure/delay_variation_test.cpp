@@ -27,6 +27,16 @@ TEST(SignedHistogram, PercentilesStayWithinAThousandthOfBruteForce) {
       const auto exact = static_cast<double>(values.at(rank - 1));
       EXPECT_NEAR(static_cast<double>(histogram.percentile(fraction)), exact, std::abs(exact) / 1000) << fraction;
     }
+    std::vector<std::int64_t> buckets;
+    std::uint64_t counted = 0;
+    histogram.for_each([&](std::int64_t bound, std::uint64_t count) {
+      const auto rank = counted += count;
+      buckets.push_back(bound);
+      const auto exact = static_cast<double>(values.at(rank - 1));
+      EXPECT_NEAR(static_cast<double>(bound), exact, std::abs(exact) / 1000);
+    });
+    EXPECT_EQ(counted, values.size());
+    EXPECT_TRUE(std::ranges::is_sorted(buckets));
   }
 }
 

@@ -66,18 +66,24 @@ Json write_delay(const Histogram& delay, const Clock& clock, bool with_histogram
           {"histogram", with_histogram ? write_histogram(delay, clock) : Json()}};
 }
 
-Json write_ipdv(const SignedHistogram& ipdv, const Clock& clock) {
+Json write_ipdv(const SignedHistogram& ipdv, const Clock& clock, bool with_histogram) {
   if (ipdv.count() == 0) return nullptr;
   const auto ns = [&](std::int64_t ticks) {
     const auto magnitude = static_cast<std::int64_t>(clock.nanoseconds(static_cast<std::uint64_t>(std::abs(ticks))));
     return ticks < 0 ? -magnitude : magnitude;
   };
+  Json buckets;
+  if (with_histogram) {
+    buckets = Json::array();
+    ipdv.for_each([&](std::int64_t bound, std::uint64_t count) { buckets.push_back(Json::array({ns(bound), count})); });
+  }
   return {{"pairs", ipdv.count()},
           {"min_ns", ns(ipdv.min())},
           {"p1_ns", ns(ipdv.percentile(0.01))},
           {"median_ns", ns(ipdv.percentile(0.5))},
           {"p99_ns", ns(ipdv.percentile(0.99))},
-          {"max_ns", ns(ipdv.max())}};
+          {"max_ns", ns(ipdv.max())},
+          {"histogram", std::move(buckets)}};
 }
 
 Json write_tagged(const StreamSpec& spec, const StreamReport& stream, const Clock& clock) {
@@ -110,7 +116,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"pacing", write_pacing(stream.pacing, clock, with_histogram)},
           {"backlog_ns", clock.nanoseconds(stream.backlog)},
           {"delay", write_delay(stream.delay, clock, with_histogram)},
-          {"ipdv", write_ipdv(stream.ipdv, clock)},
+          {"ipdv", write_ipdv(stream.ipdv, clock, with_histogram)},
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},
           {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
           {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},

@@ -2,7 +2,8 @@
 """Latency by many tagged frames (RFC 8219 §7.2), or by one (RFC 2544 §26.2), for each direction.
 
 Delays are those of RFC 1242 §3.8 for store-and-forward devices. Tagging starts after a warm-up. Tagged frames that are
-lost have no delay and are counted. Of several pairs of interfaces, a direction has the latency of the slowest one.
+lost have no delay and are counted. Of several pairs of interfaces, a direction has the tagged frames of all of them;
+with one tagged frame a pair, it has the latency of the slowest pair.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from natxy.procedures.common.traffic import (
     delay_curve,
     foreground,
     highest,
+    of_directions,
 )
 from natxy.results.statistics import percentile, summarize
 
@@ -78,9 +80,13 @@ class Latency(_TaggedStream[LatencyConfig]):
         result = self._trial(repetition, self.config.tagged_frames)
         tagged = {stream.name: stream.tagged_delays_ns or [] for stream in foreground(result.streams)}
         delays = {stream: [ns for ns in given if ns is not None] for stream, given in tagged.items()}
-        summaries = {stream: summarize(values) for stream, values in delays.items()}
-        typical = {stream: summary.median if summary else None for stream, summary in summaries.items()}
-        worst = {stream: percentile(values, 99.9) if values else None for stream, values in delays.items()}
+        joined = {
+            direction: [ns for stream in streams for ns in delays[stream.name]]
+            for direction, streams in of_directions(result.streams).items()
+        }
+        summaries = {direction: summarize(values) for direction, values in joined.items()}
+        typical = {direction: summary.median if summary else None for direction, summary in summaries.items()}
+        worst = {direction: percentile(values, 99.9) if values else None for direction, values in joined.items()}
         lost = {stream: float(given.count(None)) for stream, given in tagged.items()}
         return ProcedureResult(
             figures={"tl": highest(typical), "wcl": highest(worst)}

@@ -154,8 +154,8 @@ class TrialRequest(Message):
 
     The engine waits `drain_s` for residual frames after the last frame (RFC 2544 §23: 2 s). With `drain_ends_early` the
     wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
-    the next trial. The same holds for phase 1 and for its validation. `delay_histogram` requests histograms of delays
-    and of the lateness of sending.
+    the next trial. The same holds for phase 1 and for its validation. `delay_histogram` requests histograms of delays,
+    of their variation and of the lateness of sending.
 
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
     as it can when that has passed or is None. The result's `began_ns` says when it did.

@@ -85,6 +85,7 @@ class DelayVariation(Message):
     median_ns: Whole
     p99_ns: Whole
     max_ns: Whole
+    histogram: list[tuple[Whole, Whole]] | None = Field(default=None, description="(bound in ns, pairs)")
 
 
 class LostFrame(Message):

@@ -51,7 +51,7 @@ class SimulatedDelays:
         """Returns how many of the first `frames` frames have a longer delay."""
         return sum(occurrences for ns, occurrences in _tally(self.of, 0, frames) if ns > limit_ns)
 
-    def variation(self, frames: int) -> DelayVariation | None:
+    def variation(self, frames: int, *, histogram: bool) -> DelayVariation | None:
         """Returns the delay variation between successive frames of the first `frames`."""
         if frames < 2:
             return None
@@ -64,6 +64,7 @@ class SimulatedDelays:
             median_ns=_percentile(tally, pairs, 500),
             p99_ns=_percentile(tally, pairs, 990),
             max_ns=tally[-1][0],
+            histogram=tally if histogram else None,
         )
 
     def tagged(self, wanted: TaggedFrames, frames: int, received: int) -> list[int | None]:

@@ -202,7 +202,7 @@ class SimulatedEngine:
         return result.model_copy(
             update={
                 "delay": delays.summary(arrived, histogram=histogram),
-                "ipdv": delays.variation(arrived) if stream.ipdv else None,
+                "ipdv": delays.variation(arrived, histogram=histogram) if stream.ipdv else None,
                 "tagged_delays_ns": delays.tagged(tagged, stream.frames, arrived) if tagged else None,
             }
         )

@@ -75,6 +75,12 @@ def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
     return [stream for stream in streams if stream.name not in BACKGROUND_STREAMS]
 
 
+def of_directions(streams: Iterable[StreamResult]) -> dict[str, list[StreamResult]]:
+    """Returns the foreground's streams by direction, those of all pairs of interfaces together."""
+    given = [*streams]
+    return {name: [stream for stream in given if is_of(stream.name, name)] for name in STREAMS}
+
+
 def highest(values: Mapping[str, float | None]) -> float | None:
     return max((value for value in values.values() if value is not None), default=None)
 
