@@ -36,9 +36,9 @@ def testbed_fields(source: Source) -> list[Field]:
 
 
 def filled_in(text: str) -> str:
-    """Returns a plan in which a name stands for each device and machine that its user has to fill in."""
+    """Returns a plan in which something stands for each device and machine that its user has to fill in."""
     numbers = count(1)
-    text = text.replace(f"pci: {FILL_IN}", f"interface: {FILL_IN}")
+    text = re.sub(f"pci: {FILL_IN}", lambda _: f'pci: "0000:00:{next(numbers):02x}.0"', text)
     return re.sub(FILL_IN, lambda _: f"name{next(numbers)}", text)
 
 
@@ -59,7 +59,8 @@ def _hardware(source: Source, cores: CoresOfTasks | None) -> list[Field]:
     if cores:
         fields.append(Field("tester_cores", mapping(_tasks(cores)), _source_of_cores(source)))
     if source.conf.has("MEM-Channels"):
-        fields.append(Field("memory_channels", str(source.conf.number("MEM-Channels")), source.of("MEM-Channels")))
+        said = f"of cards given by pci: remove it with `interface`; {source.of('MEM-Channels')}"
+        fields.append(Field("memory_channels", str(source.conf.number("MEM-Channels")), said))
     return fields
 
 

@@ -72,6 +72,24 @@ def test_what_siitperf_conf_does_not_have_is_natxys_default_on_hardware(tmp_path
     assert testbed.memory_channels is None
 
 
+@pytest.mark.parametrize("cards", [(), CARDS[:1], CARDS])
+def test_the_command_prints_a_plan_whether_or_not_cards_are_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cards: tuple[str, ...]
+) -> None:
+    """Memory channels are of PCI addresses, which `FILL IN` stands for."""
+    monkeypatch.setattr("natxy.siitperf.cards.bound_cards", lambda: [*cards])
+    conf = tmp_path / "siitperf.conf"
+    conf.write_text(conf_text("nat64", MEM_Channels="2"), encoding="utf-8")
+    printed = CliRunner().invoke(app, ["import", str(conf), "--testbed", "hardware"])
+    assert printed.exit_code == 0, printed.output
+    assert printed.stdout.count('{pci: "') == len(cards)
+    assert printed.stdout.count("{pci: FILL IN") == 2 - len(cards)
+    text = filled_in(printed.stdout).replace("pci: FILL IN", 'pci: "0000:42:00.0"', 1)
+    testbed = read_testbed(tmp_path, text.replace("pci: FILL IN", 'pci: "0000:42:00.1"'))
+    assert isinstance(testbed, HardwareConfig)
+    assert testbed.memory_channels == 2
+
+
 def test_the_command_finds_the_cards_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("natxy.siitperf.cards.bound_cards", lambda: [*CARDS])
     conf = tmp_path / "siitperf.conf"
