@@ -110,6 +110,16 @@ class TrialRecord:
         return self.purpose == Purpose.PREPARE and self.verdict == Verdict.FAIL
 
     @property
+    def failed(self) -> bool:
+        """True when the trial counts against the gateway."""
+        return self.purpose == Purpose.MEASURE and self.verdict == Verdict.FAIL
+
+    @property
+    def failed_by_corruption(self) -> bool:
+        """True when it failed, and each frame that it lost had arrived with a wrong checksum or length."""
+        return self.failed and self.lost > 0 and all(each.lost <= each.corrupt for each in self.result.streams)
+
+    @property
     def undecided(self) -> bool:
         """True when the trial decides nothing about the gateway."""
         return self.verdict in {Verdict.INVALID, Verdict.DISTURBED} or self.failed_to_prepare

@@ -30,9 +30,9 @@ from natxy.report.tables.results import plain_form
 from natxy.report.tables.selftest import tables
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.tables.trials import corrupt_frames, foreign_frames, undecided_trials
-from natxy.report.words import contradictions, states, wide_intervals
+from natxy.report.words import remarks, states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
-from natxy.report.words.tester import self_test_sentence, tester_limits, uneven_queues
+from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.disturbances import disturbances
 from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.analysis.gateways import several_kernels
@@ -81,7 +81,7 @@ def render(reader: RunReader) -> str:
         wide_intervals_title=wide_intervals.TITLE,
         wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
-        remarks=[*states.remarks(run), *contradictions.sentences(run), *uneven_queues(run)],
+        remarks=remarks.sentences(run),
         thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,

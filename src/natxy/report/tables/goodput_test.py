@@ -9,7 +9,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.tables.goodput import goodput_tables
 from natxy.report.tables.table import Table
-from natxy.report.words import states
+from natxy.report.words import remarks
 from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.run.run import run_plan
@@ -95,7 +95,7 @@ def test_tests_that_are_far_apart_are_shown_and_remarked_once(tmp_path: Path) ->
         assert len(totals) == 3
         assert goodputs.rows[0][column] == f"{max(totals):,.1f}"
         assert tests.rows[0][column] == f"{min(totals):,.0f} – {max(totals):,.0f}"
-    (remark,) = states.remarks(run)
+    (remark,) = remarks.sentences(run)
     assert remark.startswith("ipv4, ipv6: the tests of a repetition differ by more than 30 %")
 
 

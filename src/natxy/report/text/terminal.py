@@ -18,9 +18,9 @@ from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.table import to_rich
 from natxy.report.tables.thresholds import threshold_table
-from natxy.report.words import contradictions, states, thresholds, wide_intervals
+from natxy.report.words import remarks, states, thresholds, wide_intervals
 from natxy.report.words.disturbances import busy
-from natxy.report.words.tester import self_test_sentence, tester_limits, uneven_queues
+from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.disturbances import disturbances
 from natxy.results.analysis.gate import Answer, Judged
 from natxy.results.analysis.gateways import several_kernels
@@ -47,9 +47,9 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
         parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
-    if remarks := [*states.remarks(run), *contradictions.sentences(run), *uneven_queues(run)]:
+    if found := remarks.sentences(run):
         parts.append(Text("Remarks on results:", style="bold"))
-        parts.extend(map(_bullet, remarks))
+        parts.extend(map(_bullet, found))
     if wide := wide_intervals.explanations(run):
         parts.append(Text(f"{wide_intervals.TITLE}:", style="bold"))
         for explanation in wide:

@@ -90,16 +90,6 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
     return found
 
 
-def remarks(run: RunRecord) -> list[str]:
-    """Returns remarks on results that are as planned, each with the names of its experiments."""
-    names_by_remark: dict[str, list[str]] = {}
-    for experiment in run.experiments:
-        if experiment.state is State.DONE:
-            for remark in filter(None, (experiment.reason, precision(experiment))):
-                names_by_remark.setdefault(remark, []).append(experiment.name)
-    return [f"{', '.join(names)}: {remark}" for remark, names in names_by_remark.items()]
-
-
 def _sentence(state: str, reason: str) -> str:
     if not reason:
         return f"{state}."

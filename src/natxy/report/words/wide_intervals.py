@@ -14,6 +14,7 @@ from natxy.results.analysis.sweeps import sweeps
 from natxy.results.analysis.wide_intervals import (
     MOST_REPETITIONS,
     WIDE,
+    Corrupted,
     Disturbed,
     Drift,
     Few,
@@ -31,6 +32,8 @@ TITLE: Final = "Wide intervals and their likely cause"
 _CAUSES: Final = {
     Resolution: "The rates tried are far apart: the last bracket is half of the interval or more. Lower the search's "
     "`error`, or the steps of a scan.",
+    Corrupted: "Corrupt frames alone made most of the failed trials fail, and whether a short trial contains one is "
+    "chance: the remarks on results say how to allow them.",
     Disturbed: "The machine was disturbed: trials decided nothing because of it, the tester paused for more than "
     f"{format_duration(NOTICED_PAUSE_S)}, or the gateway's core was away for more than "
     f"{percent(100 * NOTICED_AWAY, 0)} of a trial. Stop other work on the machine (`natxy doctor`), or repeat "
@@ -91,6 +94,8 @@ def _detail(wide: WideInterval) -> str:
     match wide.cause:
         case Resolution(bracket):
             return f"the bracket is {percent(100 * bracket)}"
+        case Corrupted(failed, by_corruption):
+            return f"{by_corruption} of {counted(failed, 'failed trial')}"
         case Disturbed(counts, repetitions):
             among = f"{repetitions} of {counted(len(wide.experiment.values), 'repetition')}"
             return f"{kinds(counts, TOUCHED)}, in {among}; {_needed(wide)}"

@@ -4,6 +4,7 @@
 The causes are tried in the order of `_causes`, and the first that fits is reported:
 
 `Resolution`: at least half of the interval is the bracket that the search ended with.
+`Corrupted`: at least half of the failed trials lost no frames but corrupt ones.
 `Disturbed`: the machine disturbed at least a tenth of the trials in any way that `Counts` knows, or the repetitions
 without such a trial agree twice as well as all of them.
 `Slowed`: the gateway's core was slow on average, compared with its highest speed in the run (`core_speed`).
@@ -34,6 +35,7 @@ MOST_REPETITIONS: Final = 50
 
 # Nobody decides by more digits of a share.
 _DIGITS: Final = 3
+_CORRUPTED_TRIALS: Final = 0.5
 _DISTURBED_TRIALS: Final = 0.1
 _AGREE_BETTER: Final = 0.5
 # Six values of a normal distribution are this far apart in one of fifty cases, more values less often.
@@ -50,6 +52,18 @@ class Resolution:
     """`bracket` is the width of the search's last bracket as a share of the median."""
 
     bracket: float
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """Holds how many trials of an experiment failed, and how many of these by corrupt frames alone."""
+
+    failed: int
+    by_corruption: int
+
+    @property
+    def mostly(self) -> bool:
+        return self.by_corruption > 0 and self.by_corruption >= _CORRUPTED_TRIALS * self.failed
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,7 @@ class Unexplained:
     pass
 
 
-Cause = Resolution | Disturbed | Slowed | TwoLevels | Drift | Few | Unexplained
+Cause = Resolution | Corrupted | Disturbed | Slowed | TwoLevels | Drift | Few | Unexplained
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,11 @@ class WideInterval:
 def wide_intervals(run: RunRecord) -> list[WideInterval]:
     highest_hz = highest_speeds(placed.trial for placed in run.all_trials)
     return [found for experiment in run.experiments if (found := wide_interval(experiment, highest_hz))]
+
+
+def corruption(repetitions: Sequence[RepetitionRecord]) -> Corrupted:
+    failed = [trial for each in repetitions for trial in each.trials if trial.failed]
+    return Corrupted(len(failed), sum(trial.failed_by_corruption for trial in failed))
 
 
 def wide_interval(experiment: ExperimentRecord, highest_hz: Mapping[int, float]) -> WideInterval | None:
@@ -145,6 +164,8 @@ def _causes(
     values = [each.value for each in repetitions if each.value is not None]
     if summary.resolution >= (summary.interval.high - summary.interval.low) / 2:
         yield Resolution(summary.resolution / summary.median)
+    if (corrupted := corruption(repetitions)).mostly:
+        yield corrupted
     if disturbed := _disturbed(repetitions):
         yield disturbed
     speed = core_speed((trial for repetition in repetitions for trial in repetition.trials), highest_hz)

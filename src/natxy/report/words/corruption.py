@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States in which searches corrupt frames alone made trials fail, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.plan.model.traffic import Directions
+from natxy.results.analysis.wide_intervals import corruption
+from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.results.trials import TrialKind
+
+# Several times one frame in 65,536, whose checksum is computed as 0.
+_TOLERANCE: Final = 1e-4
+# A gateway that corrupts more has another fault.
+_MOST_TOLERATED: Final = _TOLERANCE / 2
+_MOSTLY: Final = (
+    "The search so finds how short or slow a trial has to be to contain none of these, and not how fast the gateway is."
+)
+_PARTLY: Final = "The gateway's rate without these may be higher."
+
+
+def sentences(run: RunRecord) -> list[str]:
+    """Returns a sentence for each experiment in which a trial failed by corrupt frames alone."""
+    return [sentence for experiment in run.experiments for sentence in _sentence(experiment)]
+
+
+def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
+    found = corruption(experiment.repetitions)
+    tolerance = experiment.planned.loss_tolerance
+    if tolerance is None or not found.by_corruption:
+        return
+    shares = _shares(experiment)
+    yield (
+        f"{experiment.name}: in {found.by_corruption} of {found.failed} trials that failed, each lost frame had "
+        f"arrived, but with a wrong checksum or length (one frame in {round(1 / max(shares.values())):,} of all). "
+        f"{_MOSTLY if found.mostly else _PARTLY} {_advice(shares)}"
+    )
+
+
+def _advice(shares: dict[Directions, float]) -> str:
+    if max(shares.values()) > _MOST_TOLERATED:
+        return "Look for the cause on the gateway, such as the checksum offload of an interface."
+    fields = ", ".join(f"{direction}: {100 * _TOLERANCE:g}%" for direction in shares)
+    return f"Allow them by `loss_tolerance: {{{fields}}}`, which the report marks as non-RFC."
+
+
+def _shares(experiment: ExperimentRecord) -> dict[Directions, float]:
+    """Returns the corrupt frames of each direction that has any, as a share of those sent."""
+    corrupt, sent = dict.fromkeys(Directions, 0), dict.fromkeys(Directions, 0)
+    for _, _, trial in experiment.all_trials:
+        for stream in trial.result.streams:
+            reverse = trial.kind == TrialKind.VALIDATE or stream.name.startswith(Directions.REVERSE)
+            direction = Directions.REVERSE if reverse else Directions.FORWARD
+            corrupt[direction] += stream.corrupt
+            sent[direction] += stream.sent
+    return {direction: count / sent[direction] for direction, count in corrupt.items() if count}
