@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -72,13 +73,30 @@ def test_without_a_full_table_there_is_no_rate(tmp_path: Path, gateway: dict[str
     assert reason in repetition.reason
 
 
-def test_a_full_table_that_takes_no_longer_than_an_empty_one_has_no_rate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("full_s", "empties_s", "reason"),
+    [
+        (0.01, [0.01] * 5, "took 10 ms, and 5 times the empty one took 10 ms"),
+        (0.220, [0.217, 0.215, 0.217, 0.219, 0.218], "took 220 ms, and 5 times the empty one took 215 ms to 219 ms"),
+    ],
+)
+def test_a_difference_within_what_an_empty_table_varies_gives_no_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_s: float, empties_s: list[float], reason: str
 ) -> None:
-    monkeypatch.setattr(SimulatedGateway, "timed_clear", lambda _: 0.01)
+    times = iter([full_s, *empties_s])
+    monkeypatch.setattr(SimulatedGateway, "timed_clear", lambda _: next(times))
     repetition = measure(tmp_path / "run", 4000, {}, code=4)[0]
-    assert repetition.figures == {"rate": None, "full": 0.01, "empty": 0.01, "net": 0}
-    assert "load more" in repetition.reason
+    assert (repetition.value, repetition.figures["rate"]) == (None, None)
+    assert (repetition.figures["full"], repetition.figures["empty"]) == (full_s, statistics.median(empties_s))
+    assert reason in repetition.reason
+    assert "raise `connections`" in repetition.reason
+
+
+def test_a_difference_of_several_times_the_spread_gives_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.240, 0.217, 0.215, 0.217, 0.219, 0.218])
+    monkeypatch.setattr(SimulatedGateway, "timed_clear", lambda _: next(times))
+    repetition = measure(tmp_path / "run", 4000, {})[0]
+    assert repetition.value == pytest.approx(4000 / 0.023)
 
 
 def test_its_rate_is_none_to_establish_connections_at() -> None:
