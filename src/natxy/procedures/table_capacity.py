@@ -16,6 +16,7 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import TableNeed
+from natxy.plan.model.timing import TimingPreset
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
@@ -27,7 +28,7 @@ from natxy.procedures.connection_rate import validate, validated_s
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose
 from natxy.search.capacity import CapacityResult, CapacitySearch
-from natxy.search.keeper import Establish, Kept
+from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Kept
 from natxy.search.outcome import Attempt, NeverPrepared, Outcome, SearchResult, TesterLimitReached
 
 # A rate lower by this factor shows whether a table is full or only slow.
@@ -47,13 +48,20 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
             return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
-        first = rates.run(lambda attempt: _confirmed(establish, initial, attempt.rate))
+        failures = _failures(repetition.experiment)
+        first = rates.run(lambda attempt: _outcome(establish, initial, attempt.rate, failures))
         if first.lower_bound is None:
             _recover(repetition)
             none = no_result(config, f"at no rate were all {initial:,} initial connections kept")
             return replace(none, figures={**none.figures, "c0": initial}, upper_bound=initial)
         search = CapacitySearch(
-            config.max_connections, config.beta, config.gamma, config.error, rates.narrow, count=bool(config.shortcut)
+            config.max_connections,
+            config.beta,
+            config.gamma,
+            config.error,
+            rates.narrow,
+            bool(config.shortcut),
+            failures,
         )
         found = search.run(initial, first.rate, establish)
         remark = "; ".join(filter(None, (_remark(repetition, found, establish), _rate_remark(first))))
@@ -83,19 +91,27 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         config = self.config
         doublings = math.ceil(math.log2(config.max_connections / config.initial_connections) / 2)
         bisections = 2 if config.shortcut else math.ceil(math.log2(1 + _middle(config) / config.error))
-        # The first number that is too many takes three steps, and so does the confirmation of the last one.
-        return binary_search(experiment).expected_steps() + 2 * (doublings + bisections) + 4
+        # Of numbers that are too many, attempts at the first one and at the last one are repeated.
+        repeated = 2 * (_failures(experiment) - 1)
+        return binary_search(experiment).expected_steps() + 2 * (doublings + bisections) + repeated
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment.model_copy(update={"connections": round(_middle(self.config))}))
 
     def deviations(self, experiment: Experiment) -> list[str]:
-        if self.config.shortcut is None:
-            return []
-        return [
-            "The capacity was searched for around the number of connections that answered when too many were "
-            "validated, and confirmed there; RFC 9693 §4.9 bisects."
-        ]
+        found = []
+        if _failures(experiment) > 1:
+            found.append(
+                f"A number of connections is too large only after {_failures(experiment)} attempts have lost some, a "
+                f"rate only after {FAILURES_OF_RATES}, and the upper bound is tried again at the end; RFC 9693 §4.9 "
+                "repeats no attempt."
+            )
+        if self.config.shortcut:
+            found.append(
+                "The capacity was searched for around the number of connections that answered when too many were "
+                "validated, and confirmed there; RFC 9693 §4.9 bisects."
+            )
+        return found
 
 
 def _middle(config: TableCapacityConfig) -> float:
@@ -103,10 +119,14 @@ def _middle(config: TableCapacityConfig) -> float:
     return math.sqrt(config.initial_connections * config.max_connections)
 
 
-def _confirmed(establish: Establish, connections: int, rate: float) -> Outcome:
-    """Returns whether a rate passes. One failure does not decide, because it may be an accident."""
-    passed = establish(connections, rate).passed or establish(connections, rate).passed
-    return Outcome.PASS if passed else Outcome.FAIL
+def _failures(experiment: Experiment) -> int:
+    """Returns how many failures reject a number of connections: in a lab one may be a pause of the gateway's core."""
+    return 1 if experiment.timing.preset == TimingPreset.RFC else FAILURES
+
+
+def _outcome(establish: Establish, connections: int, rate: float, failures: int) -> Outcome:
+    attempts = min(failures, FAILURES_OF_RATES)
+    return Outcome.PASS if any(establish(connections, rate).passed for _ in range(attempts)) else Outcome.FAIL
 
 
 def _remark(repetition: Repetition, found: CapacityResult, establish: Establish) -> str:

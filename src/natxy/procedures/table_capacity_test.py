@@ -57,7 +57,7 @@ class Notes:
     def replayed(self, trial: FinishedTrial) -> None: ...
 
 
-def plan_of(own: dict[str, Any], gateway: dict[str, Any]) -> Plan:
+def plan_of(own: dict[str, Any], gateway: dict[str, Any], timing: str = "lab") -> Plan:
     experiment = {
         "name": "capacity",
         "procedure": {"name": "table-capacity", "initial_connections": 1000, "max_connections": 4_000_000} | own,
@@ -66,14 +66,18 @@ def plan_of(own: dict[str, Any], gateway: dict[str, Any]) -> Plan:
         "repeat": 1,
     }
     return Plan.model_validate(
-        {"name": "p", "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [experiment]}
+        {"name": "p", "timing": timing, "testbed": {"kind": "simulated"}, "experiments": [experiment]}
     )
 
 
 def measure(
-    own: dict[str, Any], gateway: dict[str, Any], noise: float = 0.0, tester_limit: float | None = None
+    own: dict[str, Any],
+    gateway: dict[str, Any],
+    noise: float = 0.0,
+    tester_limit: float | None = None,
+    timing: str = "lab",
 ) -> tuple[ProcedureResult, Notes]:
-    experiment = resolve(plan_of(own, gateway)).experiments[0]
+    experiment = resolve(plan_of(own, gateway, timing)).experiments[0]
     assert isinstance(experiment.gateway, SimulatedConfig)
     dut = SimulatedDut(experiment.gateway, noise, seed=1)
     notes = Notes()
@@ -203,6 +207,18 @@ def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
         "RFC 9693 §4.9 bisects" in text for text in deviations(resolve(plan_of({"shortcut": "validation-answers"}, {})))
     )
     assert not any("bisects" in text for text in deviations(resolve(plan_of({}, {}))))
+
+
+def test_no_attempt_is_repeated_with_the_timing_of_the_rfcs() -> None:
+    """And the plan declares where one is."""
+    gateway = {"table_capacity": 70_000, "connection_rate_fps": 100_000}
+    result, notes = measure({}, gateway, timing="rfc")
+    assert (result.figures["capacity"], result.upper_bound) == (70_000, 70_001)
+    phase1 = [(t.rate_fps, t.result.streams[0].planned) for t in notes.trials if t.kind == TrialKind.PHASE1]
+    assert len(phase1) == len({*phase1})
+    repeated = "RFC 9693 §4.9 repeats no attempt"
+    assert not any(repeated in text for text in deviations(resolve(plan_of({}, gateway, "rfc"))))
+    assert any(repeated in text for text in deviations(resolve(plan_of({}, gateway))))
 
 
 def test_all_figures() -> None:

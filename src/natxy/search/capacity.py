@@ -2,16 +2,16 @@
 """Searches the most connections that a gateway keeps (RFC 9693 §4.9): by doubling, then by bisection.
 
 Each number of connections has a highest validated rate. It is measured only if it reaches a given share of the last
-safe rate; below that share, the connections are too many. One accident decides nothing: see `Keeper`.
+safe rate; below that share, the connections are too many. One accident decides nothing, unless a single attempt is to
+decide: see `Keeper`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
-from natxy.search.keeper import Establish, Keeper
+from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Keeper
 
 Narrow = Callable[[float, float], bool]
 """Returns true when a bracket of rates needs no further trial."""
@@ -43,7 +43,7 @@ class CapacitySearch:
 
     `beta` and `gamma` are the RFC's shares of the last safe rate, for doubling and for bisection. `error` is its E, in
     connections. With `count`, bisection begins with the number of connections kept when there were too many, instead of
-    the middle. RFC 9693 does not have this shortcut.
+    the middle. RFC 9693 does not have this shortcut. Nor does it repeat an attempt, as with `failures` above 1.
     """
 
     max_connections: int
@@ -52,17 +52,18 @@ class CapacitySearch:
     error: int
     narrow: Narrow
     count: bool = False
+    failures: int = FAILURES
 
     def run(self, initial_connections: int, initial_rate: float, establish: Establish) -> CapacityResult:
         """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0)."""
-        found = _Found(Keeper(establish), {initial_connections: initial_rate})
+        found = _Found(Keeper(establish, self.failures), {initial_connections: initial_rate})
         self._double(found)
         counted = found.keeper.last_kept if self.count else None
         while (upper := found.upper) is not None:
             if upper - found.capacity > self.error:
                 self._try(found, self._next(found.capacity, upper, counted), self.gamma)
-            elif upper == found.last_tried or not self._try(found, upper, self.gamma):
-                # The upper bound, which may have been found long ago, fails still.
+            elif self.failures == 1 or upper == found.last_tried or not self._try(found, upper, self.gamma):
+                # The upper bound, which may have been found long ago, fails still, or its one failure decides.
                 break
             else:
                 # It passes now: accidents had rejected it.
@@ -113,20 +114,16 @@ class CapacitySearch:
         """
         if not keeper.keeps(connections, rate_needed):
             return None
-        if keeper.keeps(connections, most, _MOST_FAILURES):
+        if keeper.keeps(connections, most, FAILURES_OF_RATES):
             return most
         low, high = rate_needed, most
         while not self.narrow(low, high):
             middle = (low + high) / 2
-            if keeper.keeps(connections, middle, _MOST_FAILURES):
+            if keeper.keeps(connections, middle, FAILURES_OF_RATES):
                 low = middle
             else:
                 high = middle
         return low
-
-
-# The number of failures that reject a rate which the capacity does not depend on.
-_MOST_FAILURES: Final = 2
 
 
 @dataclass

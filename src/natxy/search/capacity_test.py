@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.search.capacity import CapacitySearch
-from natxy.search.keeper import Kept
+from natxy.search.keeper import FAILURES, Kept
 
 
-def search_for(max_connections: int = 100_000_000, error: int = 1, *, count: bool = False) -> CapacitySearch:
-    return CapacitySearch(max_connections, 0.2, 0.4, error, lambda low, high: high - low <= 0.01 * high, count)
+def search_for(
+    max_connections: int = 100_000_000, error: int = 1, *, count: bool = False, failures: int = FAILURES
+) -> CapacitySearch:
+    def narrow(low: float, high: float) -> bool:
+        return high - low <= 0.01 * high
+
+    return CapacitySearch(max_connections, 0.2, 0.4, error, narrow, count, failures)
 
 
 class Dut:
@@ -50,9 +55,12 @@ class Dut:
     capacity=st.integers(min_value=100, max_value=50_000_000),
     error=st.integers(min_value=1, max_value=10_000),
     slope=st.floats(min_value=0, max_value=0.5),
+    failures=st.sampled_from([1, FAILURES]),
 )
-def test_finds_every_capacity_within_the_error(capacity: int, error: int, slope: float) -> None:
-    found = search_for(error=error).run(100, 1e5 if not slope else 0.99e5, Dut(capacity, slope=slope))
+def test_finds_every_capacity_within_the_error(capacity: int, error: int, slope: float, failures: int) -> None:
+    found = search_for(error=error, failures=failures).run(
+        100, 1e5 if not slope else 0.99e5, Dut(capacity, slope=slope)
+    )
     assert found.upper_bound is not None
     assert found.capacity <= capacity < found.upper_bound <= found.capacity + error
     assert found.too_many == 2 * found.safe
@@ -101,6 +109,9 @@ def test_the_numbers_and_rates_that_are_tried() -> None:
     search_for(error=100).run(1000, 1e5, dut)
     too_many = [(2000, 0.2e5)] * 3
     assert dut.tried == [*too_many, (1500, 0.4e5), (1500, 1e5), (1750, 0.4e5), (1625, 0.4e5), (1562, 0.4e5)]
+    dut = Dut(1500)
+    search_for(error=100, failures=1).run(1000, 1e5, dut)
+    assert dut.tried == [(2000, 0.2e5), (1500, 0.4e5), (1500, 1e5), (1750, 0.4e5), (1625, 0.4e5), (1562, 0.4e5)]
     dut = Dut(1500)
     found = search_for(1800, error=100).run(1000, 1e5, dut)
     too_many = [(1800, 0.2e5)] * 3

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from natxy.search.keeper import Keeper, Kept
+from natxy.search.keeper import FAILURES, Keeper, Kept
 
 
-def keeper(*kept: int) -> tuple[Keeper, Iterator[int]]:
+def keeper(*kept: int, failures: int = FAILURES) -> tuple[Keeper, Iterator[int]]:
     """Returns a keeper whose attempts keep these numbers, and the numbers that it has not asked for yet."""
     left = iter(kept)
 
@@ -17,7 +17,7 @@ def keeper(*kept: int) -> tuple[Keeper, Iterator[int]]:
         found = next(left)
         return Kept(found == connections, found)
 
-    return Keeper(establish), left
+    return Keeper(establish, failures), left
 
 
 def test_the_first_attempt_that_passes_decides() -> None:
@@ -27,13 +27,21 @@ def test_the_first_attempt_that_passes_decides() -> None:
         assert [*left] == []
 
 
-@pytest.mark.parametrize("failures", [1, 2, 3, 5])
+@pytest.mark.parametrize("failures", [1, 2, 3])
 def test_so_many_failures_with_different_numbers_decide_too(failures: int) -> None:
     numbers = [90, 80, 70, 60, 50, 40]
     asked, left = keeper(*numbers)
     assert not asked.keeps(100, 1000, failures)
     assert [*left] == numbers[failures:]
     assert (asked.last_kept, asked.last_full) == (numbers[failures - 1], False)
+
+
+def test_a_single_attempt_decides_and_shows_no_full_table() -> None:
+    asked, left = keeper(90, 90, 90, 90, failures=1)
+    for _ in range(4):
+        assert not asked.keeps(100, 1000)
+        assert (asked.last_kept, asked.last_full) == (90, False)
+    assert [*left] == []
 
 
 def test_three_times_the_same_number_is_a_full_table_which_is_known_from_then_on() -> None:
