@@ -17,6 +17,7 @@ from typing import Final
 
 from natxy import __version__
 from natxy.errors import PlanError
+from natxy.plan.departures import Kind, by_kind
 from natxy.report.page.html import render
 from natxy.report.words.states import run_state
 from natxy.results import RESULTS_FILE, ExportFormat
@@ -27,6 +28,8 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
 from natxy.results.rows import figure_rows, to_csv
 from natxy.untrusted.texts import json_text, markdown
+
+_CONDITIONS: Final = {Kind.DEPARTURE: "departures", Kind.OWN_RULE: "own_rules", Kind.LIMITATION: "limitations"}
 
 PLAN_FILE: Final = "plan.yaml"
 FIGURES_FILE: Final = "figures.csv"
@@ -51,7 +54,7 @@ A measurement by natxy {version} ({state}), begun {started}, with seed {seed}.
 | {figures} | a row for each figure |
 | {trials} | a row for each trial |
 | {plan} | what was asked for, with every default; natxy run {plan} measures it again |
-| {conditions} | the versions of natxy, of its engine and of each gateway, the machines, and departures from RFCs |
+| {conditions} | versions of natxy, its engine and each gateway; the machines; departures from RFCs and limitations |
 | {results} | all that was recorded, an SQLite database that natxy report and natxy compare read |
 | {sums} | the hashes of these files: sha256sum -c {sums} |
 
@@ -118,7 +121,7 @@ def _conditions(run: RunRecord) -> str:
         "testbed": run.testbed,
         "tester": run.tester.model_dump(mode="json") if run.tester else None,
         "machine": run.machine,
-        "departures": run.deviations,
+        **{_CONDITIONS[kind]: by_kind(run.deviations).get(kind, []) for kind in Kind},
         "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},
     }
     return json_text(conditions) + "\n"

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from natxy import __version__, api
 from natxy.cli import app
+from natxy.plan.departures import Kind, by_kind, counts
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support.command import HANG_S
@@ -240,11 +241,11 @@ def test_run_begins_nothing_that_check_says_cannot_be_measured(
 def test_check_and_run_list_the_same_departures(plan: Path, tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["check", str(plan)]).stdout
     done = CliRunner().invoke(app, ["run", str(plan), "--output", str(tmp_path / "out")])
-    departures = RunReader(tmp_path / "out").run.deviations
-    assert "Engine and gateway are models in virtual time: nothing real is measured." in departures
-    assert re.findall("^• (.*)$", listed, re.MULTILINE) == departures
-    for text in (listed, done.stdout):
-        assert f"{len(departures)} departures from the RFCs:" in text
+    found = by_kind(RunReader(tmp_path / "out").run.deviations)
+    assert "Engine and gateway are models in virtual time: nothing real is measured." in found[Kind.LIMITATION]
+    assert re.findall("^• (.*)$", listed, re.MULTILINE) == [each for those in found.values() for each in those]
+    assert [line for line in listed.splitlines() if line.removesuffix(":") in [*Kind]] == [f"{kind}:" for kind in found]
+    assert f"{counts(RunReader(tmp_path / 'out').run.deviations)}: the report lists" in " ".join(done.stdout.split())
 
 
 def test_a_secret_that_cannot_be_read_ends_check_and_run_alike(plan: Path, tmp_path: Path) -> None:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which a plan departs from the RFCs, as sentences that `natxy check` prints and a run stores."""
+"""States in which ways a plan departs from the RFCs and what limits its results, as sentences that `natxy check` prints
+and a run stores.
+
+`natxy.plan.departures` tells their kinds apart by their words.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.plan.departures import OWN_RULE
 from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
@@ -19,6 +24,8 @@ from natxy.procedures.registry import procedure_of
 
 # RFC 2544 §12.
 RFC_NETWORKS: Final = 256
+# What a gateway's queues hold may be a notable part of such a trial.
+_SHORT_S: Final = 1.0
 
 
 def deviations(plan: ResolvedPlan) -> list[str]:
@@ -47,7 +54,11 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
     for experiment in by_frames:
         goal = experiment.search.goal if experiment.search else None
         decided_by_goal = goal is not None and goal.final_trial is not None
-        yield from _timing(experiment.timing, fixed_duration=experiment.procedure.timed and not decided_by_goal)
+        yield from _timing(
+            experiment.timing,
+            fixed_duration=experiment.procedure.timed and not decided_by_goal,
+            learning=not experiment.uses_connections,
+        )
         if goal:
             yield from _goal(goal)
         yield from _tolerated_loss(experiment)
@@ -65,22 +76,27 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
             )
         yield from procedure_of(experiment).repeat_deviations(experiment.repeat)
         if experiment.uses_connections:
-            yield "Connections are UDP; results need not carry over to TCP (RFC 9693)."
+            yield "Connections are UDP, and results need not carry over to TCP."
     yield from _few_networks(plan.experiments)
     yield from _short_connection_trials(plan.experiments)
 
 
-def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
-    """`fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take."""
+def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator[str]:
+    """Yields what is shorter than the RFCs ask, and natxy's own rules.
+
+    `fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take. `learning`: the
+    pause follows learning frames; RFC 9693 gives no length for that between the phases.
+    """
     asked = [
         ("trial", "The traffic of a trial lasts", "at least", "RFC 2544 §24"),
         ("drain", "The wait for residual frames is", "", "RFC 2544 §23"),
         ("settle", "The rest between trials is", "at least", "RFC 2544 §23"),
-        ("learning_pause", "The pause between learning (or phase 1) and the traffic is", "", "RFC 2544 §23"),
+        ("learning_pause", "The pause between learning and the traffic is", "", "RFC 2544 §23"),
     ]
     for field, words, bound, source in asked:
         value, standard = getattr(timing, field), getattr(RFC_TIMING, field)
-        if value < standard and (field != "trial" or fixed_duration):
+        applies = {"trial": fixed_duration, "learning_pause": learning}.get(field, True)
+        if value < standard and applies:
             wanted = f"{bound} {format_duration(standard)}".strip()
             yield f"{words} {format_duration(value)}; {source} asks for {wanted}."
     if timing.drain_ends_early:
@@ -90,18 +106,18 @@ def _timing(timing: Timing, *, fixed_duration: bool) -> Iterator[str]:
         )
     if timing.overrun_floor > 0:
         yield (
-            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as valid, even "
-            "if that is more than 0.001 % of its duration."
+            f"{OWN_RULE}a trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as "
+            "valid, even if that is more than 0.001 % of its duration."
         )
     if timing.max_backlog is not None:
         yield (
-            f"A trial of a search for a rate fails if its last frame is delayed by more than "
+            f"{OWN_RULE}a trial of a search for a rate fails if its last frame is delayed by more than "
             f"{100 * timing.max_backlog:g} % of its traffic's length (at least {format_duration(LEAST_BACKLOG_S)}), "
-            "because the gateway's queue would hide loss from a short trial; RFC 2544 §26.1 has no such rule."
+            "because the gateway's queue would hide loss from a short trial."
         )
     if timing.max_pause > RFC_TIMING.max_pause:
         yield (
-            "Loss counts against the gateway although bursts after pauses of the tester's core of up to "
+            f"{OWN_RULE}loss counts against the gateway although bursts after pauses of the tester's core of up to "
             f"{format_duration(timing.max_pause)} could explain it."
         )
 
@@ -184,7 +200,7 @@ def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
         name, search, connections = experiment.sweep or experiment.name, experiment.search, experiment.connections
         if experiment.procedure.stateful and search and connections is not None:
             trial_s = connections / search.max_rate
-            if trial_s < min(RFC_TIMING.trial, shortest[name][0] if name in shortest else math.inf):
+            if trial_s < min(_SHORT_S, shortest[name][0] if name in shortest else math.inf):
                 shortest[name] = trial_s, experiment
     for trial_s, experiment in shortest.values():
         assert experiment.search
@@ -197,7 +213,7 @@ def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
         if floor_s > 0:
             share = f"{100 * floor_s / trial_s:.2g} %"
             sentence += f", {share} of which is the {format_duration(floor_s)} that the last frame may be late"
-        yield f"{sentence}; RFC 2544 §24 asks for at least {format_duration(RFC_TIMING.trial)} of traffic."
+        yield f"{sentence}. So short a trial may show what the gateway's queues hold, and not what it keeps up."
 
 
 def _absent_baselines(plan: ResolvedPlan) -> Iterator[str]:

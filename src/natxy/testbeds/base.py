@@ -116,7 +116,7 @@ class Testbed(ABC):
         return {}
 
     def deviations(self) -> list[str]:
-        """Returns sentences on where measuring on this testbed departs from the RFCs."""
+        """Returns sentences on what limits results of this testbed, and on rules of natxy's own."""
         return []
 
     def engine_deviations(self) -> list[str]:

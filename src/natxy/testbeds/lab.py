@@ -23,6 +23,7 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.plan.departures import OWN_RULE
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -177,8 +178,8 @@ class NetnsLab(EngineTestbed):
 
     def engine_deviations(self) -> list[str]:
         sentences = [
-            "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the "
-            "loss; RFC 2544 has no such rule."
+            f"{OWN_RULE}a failed trial is repeated if something else ran on the gateway's core for so long that this "
+            "explains the loss."
         ]
         if self.cores.shared:
             sentences.append(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
+from natxy.plan.departures import by_kind
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
@@ -16,7 +17,6 @@ from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import (
     Percent,
     Unit,
-    counted,
     enumerated,
     format_duration,
     format_quantity,
@@ -57,8 +57,8 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
         if plan.testbed.dut_location:
             unchecked.append("the DUT's own networks")
         yield f"Checked on this machine: {enumerated(checked)}; `natxy run` will check {enumerated(unchecked)}."
-    if sentences := departures(plan):
-        yield f"{counted(len(sentences), 'departure')} from the RFCs:"
+    for kind, sentences in by_kind(departures(plan)).items():
+        yield f"{kind}:"
         yield from (f"• {sentence}" for sentence in sentences)
     expected = expected_repetitions(plan, earlier) if earlier else {}
     if earlier and expected:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from natxy.plan.model.units import counted
+from natxy.plan import departures
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.dut.public_addresses import public_addresses
@@ -64,10 +64,11 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
     if run.deviations and not list_deviations:
-        parts.append(Text(_deviation_count(run)))
-    elif run.deviations:
-        parts.append(Text("Where this run departs from the RFCs:", style="bold"))
-        parts.extend(_bullet(sentence) for sentence in run.deviations)
+        parts.append(Text(f"{departures.counts(run.deviations)}: the report lists what and why."))
+    else:
+        for kind, sentences in departures.by_kind(run.deviations).items():
+            parts.append(Text(f"{kind}:", style="bold"))
+            parts.extend(map(_bullet, sentences))
     return Group(*parts)
 
 
@@ -106,10 +107,6 @@ def count(run: RunRecord) -> str:
     # Scripts chose the rates, and natxy drew nothing.
     seed = "" if run.is_of_scripts else f" Seed {run.seed}."
     return f"{'; '.join(made)}.{seed}"
-
-
-def _deviation_count(run: RunRecord) -> str:
-    return f"{counted(len(run.deviations), 'departure')} from the RFCs: the report lists what and why."
 
 
 def _bullet(text: str) -> RenderableType:

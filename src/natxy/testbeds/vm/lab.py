@@ -19,6 +19,7 @@ from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.plan.departures import OWN_RULE
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -176,8 +177,8 @@ class VmLab(EngineTestbed):
 
     def engine_deviations(self) -> list[str]:
         sentences = [
-            "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the "
-            "loss; RFC 2544 has no such rule.",
+            f"{OWN_RULE}a failed trial is repeated if something else ran on the gateway's core for so long that this "
+            "explains the loss.",
             "The kernel's part of receiving the tester's frames runs on the gateway's core and counts as its work.",
             "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may cause late frames or "
             "back-pressure at the tester instead of lost frames.",

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorts the sentences on how a run was measured: departures from RFCs, natxy's own rules, and what limits results.
+
+A run stores them in one list. A sentence that begins with `OWN_RULE` is a rule that natxy has beyond the RFCs; another
+one that names an RFC is a departure from it; the rest say what the results do not hold for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from natxy.plan.model.units import counted, enumerated
+
+OWN_RULE: Final = "natxy's own rule: "
+
+
+class Kind(StrEnum):
+    """Names the kinds by what their lists are titled."""
+
+    DEPARTURE = "Where this run departs from the RFCs"
+    OWN_RULE = "Rules of natxy's own"
+    LIMITATION = "What the results do not hold for"
+
+
+_NOUNS: Final = {Kind.DEPARTURE: "departure", Kind.OWN_RULE: "rule", Kind.LIMITATION: "limitation"}
+_OF: Final = {Kind.DEPARTURE: " from the RFCs", Kind.OWN_RULE: " of natxy's own", Kind.LIMITATION: ""}
+
+
+def by_kind(sentences: Iterable[str]) -> dict[Kind, list[str]]:
+    """Returns the sentences of each kind that has any, in the order of `Kind`, without the word that marks a rule."""
+    found: dict[Kind, list[str]] = {kind: [] for kind in Kind}
+    for sentence in sentences:
+        found[_kind(sentence)].append(_capitalized(sentence.removeprefix(OWN_RULE)))
+    return {kind: those for kind, those in found.items() if those}
+
+
+def counts(sentences: Iterable[str]) -> str:
+    """Returns how many sentences there are of each kind, such as `2 departures from the RFCs and 1 limitation`."""
+    return enumerated([counted(len(those), _NOUNS[kind]) + _OF[kind] for kind, those in by_kind(sentences).items()])
+
+
+def _kind(sentence: str) -> Kind:
+    if sentence.startswith(OWN_RULE):
+        return Kind.OWN_RULE
+    return Kind.DEPARTURE if "RFC " in sentence else Kind.LIMITATION
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

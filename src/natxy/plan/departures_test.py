@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from natxy.plan.departures import OWN_RULE, Kind, by_kind, counts
+
+SHORT = "The traffic of a trial lasts 4 s; RFC 2544 §24 asks for at least 60 s."
+SOFTWARE = "The lab's links are software: a frame takes no time on the wire."
+LATE = f"{OWN_RULE}a trial whose last frame is up to 1 ms late counts as valid."
+
+
+def test_sentences_are_sorted_by_what_they_are() -> None:
+    found = by_kind([SOFTWARE, LATE, SHORT, SHORT])
+    assert found == {
+        Kind.DEPARTURE: [SHORT, SHORT],
+        Kind.OWN_RULE: ["A trial whose last frame is up to 1 ms late counts as valid."],
+        Kind.LIMITATION: [SOFTWARE],
+    }
+    assert [*found] == [*Kind]
+    assert (
+        counts([SOFTWARE, LATE, SHORT, SHORT]) == "2 departures from the RFCs, 1 rule of natxy's own and 1 limitation"
+    )
+
+
+def test_a_kind_without_sentences_is_not_named() -> None:
+    assert by_kind([]) == {}
+    assert counts([SOFTWARE, SOFTWARE]) == "2 limitations"
