@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes 95 % confidence intervals of a median and of the shift between two groups of values.
+"""Computes 95 % confidence intervals of the location of values and of the shift between two groups of them.
 
 Where the values suffice for that level, an interval is made of ranks and assumes no normal distribution: of one group
 by the Walsh averages and the signed-rank distribution, of two groups by their pairwise differences and the
@@ -46,7 +46,7 @@ class Interval:
 
 
 def median_interval(values: Sequence[float], resolution: float = 0.0) -> Interval | None:
-    """Returns the interval of the values' median, which contains it; None with fewer than two values.
+    """Returns the interval of the values' location, which contains their median; None with fewer than two values.
 
     `resolution` is the width of the brackets that a search ended with: the truth of each repetition lies between its
     value and that much above it.
@@ -62,6 +62,11 @@ def median_interval(values: Sequence[float], resolution: float = 0.0) -> Interva
         found = _without_ends(((a + b) / 2 for i, a in enumerate(values) for b in values[i:]), skipped)
     median = statistics.median(values)
     return Interval(min(found.low, median), max(found.high, median) + resolution)
+
+
+def is_by_ranks(count: int) -> bool:
+    """Returns whether the interval of so many values is made of ranks; otherwise it is Student's, of their mean."""
+    return count <= _RANKED and _signed_ranks_skipped(count) is not None
 
 
 def shift_interval(

@@ -85,7 +85,7 @@ class Summary:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The 95 % confidence interval of the median; None for a single value, and when any value is a bound."""
+        """The 95 % confidence interval; None for a single value, and when any value is a bound."""
         if self.interval_of_ratios:
             return self.interval_of_ratios
         found = None if self.has_bounds else median_interval(self.values, self.resolution)
@@ -93,9 +93,14 @@ class Summary:
 
     @property
     def shown_interval(self) -> Interval | None:
-        """The interval that tells a reader something: that of two values, by Student, is 13 times as long as they are
-        apart."""
-        return self.interval if self.count > 2 else None
+        """The interval that tells a reader something; None with too few values.
+
+        That of two, by Student, is 13 times as long as they are apart. One that reaches down to 0, which none of the
+        values is near, says only that three or four values differ.
+        """
+        found = self.interval
+        reaches_zero = found is not None and not self.signed and found.low == 0 < self.minimum
+        return None if self.count <= 2 or reaches_zero else found
 
     @property
     def has_bounds(self) -> bool:

@@ -22,6 +22,8 @@ TERMS: Final = {
     "back-to-back": "frames in the longest burst at the maximum rate that loses none (RFC 2544 §26.4, RFC 9004)",
     "baseline": "the experiment whose result counts as 100 % for another one",
     "bracket": "the interval between the highest rate that passed and the lowest that failed",
+    "confidence interval": "the range that contains the true value in 19 of 20 runs, if the results are distributed as "
+    "its method assumes",
     "C0": "the number of connections that the search for the table's capacity begins with",
     "CS": "the last safe number of connections when doubling",
     "CT": "the first number of connections that was too large when doubling",
@@ -30,7 +32,6 @@ TERMS: Final = {
     "DUT": "device under test: the gateway that is measured (RFC 2285 §3.1.1)",
     "FCS": "frame check sequence: the last 4 bytes of an Ethernet frame",
     "four-tuple": "source address, destination address, source port and destination port",
-    "interval of the median": "the range that contains the true median with a confidence of 95 %, in 19 of 20 runs",
     "IPDV": "inter-packet delay variation: the difference between the delay of a frame and that of the one before "
     "(RFC 8219 §7.3.2)",
     "MLRsearch": "a search that decides by the losses of several trials at each rate (RFC 9971)",

@@ -17,6 +17,7 @@ from natxy.report.tables.statistics import (
     NARROW_STATISTICS,
     aggregate_rows,
     further_rows,
+    intervals_note,
     narrow_spread,
     narrow_statistics,
     percentiles_note,
@@ -112,4 +113,4 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
         rows.append((RATIO, *map(headlines.baseline_ratio, experiments)))
     columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
     table = Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))
-    return table.with_note(headlines.ratios_note(experiments))
+    return table.with_note(intervals_note(experiments)).with_note(headlines.ratios_note(experiments))

@@ -11,7 +11,7 @@ from natxy.report.tables import trials
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from tests.support.sample_runs import SampleRun, Sought, measured_latency, quickstart
+from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates, quickstart
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,31 @@ def test_percentiles_stand_where_they_are_more_than_extremes(tmp_path: Path, rep
     run = RunReader(sample.end()).run
     overview, table = results_tables.overview(run)[0], results_tables.rfc_form(run)[0]
     assert ("p99" in [column.title for column in overview.columns]) == shown
-    assert ("99th percentile" in column(table, "One"), bool(table.note)) == (True, not shown)
+    assert ("99th percentile" in column(table, "One"), "is the minimum" in table.note) == (True, not shown)
+
+
+@pytest.mark.parametrize(
+    ("values", "interval", "note"),
+    [
+        ([3e5, 3.1e5, 3.2e5], "[285,159, 334,841]", "of their mean by Student's t"),
+        ([3e5, 3.1e5, 3.2e5, 3e5, 3.1e5, 3.2e5], "[300,000, 320,000]", "of their pseudo-median"),
+        ([3e5, 3.1e5], "too few repetitions", None),
+        # Its lower end would be below 0.
+        ([1e5, 1.1e5, 5e5], "too few repetitions", None),
+    ],
+)
+def test_an_interval_has_its_method_or_is_left_out(
+    tmp_path: Path, values: list[float], interval: str, note: str | None
+) -> None:
+    sample = SampleRun(tmp_path)
+    measured_rates(sample, "one", values)
+    run = RunReader(sample.end()).run
+    table = results_tables.rfc_form(run)[0]
+    assert [row[1] for row in table.rows if row[0] == "95 % confidence interval"] == [interval]
+    assert (note or "") in table.note
+    assert ("95 % interval" in table.note) == (note is not None)
+    overview = results_tables.overview(run)[0]
+    assert ("too few" in overview.rows[0]) == (note is None)
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:

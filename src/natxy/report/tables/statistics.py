@@ -10,6 +10,7 @@ from typing import Final
 from natxy.plan.procedures.figures import applies
 from natxy.report.words import headlines, states, wording
 from natxy.results.bounded import Bounded
+from natxy.results.intervals import is_by_ranks
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import LEAST_FOR_PERCENTILES, Summary
 
@@ -28,7 +29,15 @@ _STATISTICS: Final[tuple[tuple[str, _Statistic], ...]] = (
     ("99th percentile", lambda summary: summary.bounded(summary.p99)),
     *_EXTREMES,
 )
-INTERVAL: Final = "95 % interval of the median"
+INTERVAL: Final = "95 % confidence interval"
+_TOO_FEW: Final = "too few repetitions"
+_METHODS: Final = {
+    True: "The 95 % interval of six or more repetitions is that of their pseudo-median, the median of the averages of "
+    "all pairs, by signed ranks (Hodges and Lehmann 1963). It is the median's if the results are symmetric.",
+    False: "The 95 % interval of fewer than six repetitions is that of their mean by Student's t (1908), which assumes "
+    "a normal distribution: so few have none of the median.",
+}
+"""What an interval is of, by whether it is made of ranks."""
 NARROW_SPREAD: Final = ("Median", "95 %", "Min", "Max", "Disp.", "N")
 NARROW_STATISTICS: Final = ("Median", "95 %", "p1", "p99", "Min", "Max", "Disp.", "N")
 
@@ -66,6 +75,13 @@ def percentiles_note(experiments: Sequence[ExperimentRecord]) -> str:
     return f"{few} the 1st percentile is the minimum and the 99th the maximum."
 
 
+def intervals_note(experiments: Sequence[ExperimentRecord]) -> str:
+    """States what the shown intervals of these experiments are intervals of; empty if there are none."""
+    summaries = [summary for each in experiments for summary in (each.statistics, *each.figure_statistics.values())]
+    by_ranks = {is_by_ranks(summary.count) for summary in summaries if summary and summary.shown_interval}
+    return " ".join(_METHODS[method] for method in sorted(by_ranks, reverse=True))
+
+
 def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = False) -> Iterator[Row]:
     """Yields the medians, or means, of the figures besides the headline, with `extremes` also minima and maxima.
 
@@ -99,7 +115,9 @@ def _cell(summary: Summary | None, statistic: _Statistic, unit: str) -> str:
 
 
 def _interval(summary: Summary | None, unit: str) -> str:
-    return wording.interval(summary.interval if summary else None, unit)
+    if summary and summary.interval and not summary.shown_interval:
+        return _TOO_FEW
+    return wording.interval(summary.shown_interval if summary else None, unit)
 
 
 def _deviation(experiment: ExperimentRecord) -> str:
@@ -134,7 +152,8 @@ def narrow_spread(experiment: ExperimentRecord) -> Row:
     if summary is not None:
         values = (summary.bounded_median, summary.bounded(summary.minimum), summary.bounded(summary.maximum))
         median, *extremes = (_short(value, experiment.unit) for value in values)
-        interval = wording.short_interval(summary.interval, experiment.unit)
+        few = summary.interval and not summary.shown_interval
+        interval = "too few" if few else wording.short_interval(summary.shown_interval, experiment.unit)
         cells = [median, interval, *extremes, wording.dispersion(summary, gap="")]
     return (*cells, states.repetitions(experiment))
 

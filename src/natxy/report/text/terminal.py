@@ -16,6 +16,7 @@ from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
 from natxy.report.tables.per_procedure import latency_tables
 from natxy.report.tables.published_figures import published_figures
+from natxy.report.tables.statistics import intervals_note
 from natxy.report.tables.table import to_rich
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.words import remarks, states, thresholds, wide_intervals
@@ -33,6 +34,8 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
     parts += [to_rich(table) for table in latency_tables(run)]
+    if note := intervals_note(run.experiments):
+        parts.append(Text(note, style="dim"))
     for figures in published_figures(run, narrow=True):
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:

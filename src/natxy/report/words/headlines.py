@@ -54,7 +54,7 @@ def headline(experiment: ExperimentRecord) -> str:
 
 
 def with_interval(experiment: ExperimentRecord) -> str:
-    """Returns the headline with the interval of the median in the same unit, such as `461 kfps [450, 472]`."""
+    """Returns the headline with its confidence interval in the same unit, such as `461 kfps [450, 472]`."""
     summary = experiment.statistics
     if summary is None or (interval := summary.shown_interval) is None:
         return headline(experiment)
