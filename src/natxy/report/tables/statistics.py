@@ -10,7 +10,7 @@ from typing import Final
 from natxy.plan.procedures.figures import applies
 from natxy.report.words import headlines, states, wording
 from natxy.results.bounded import Bounded
-from natxy.results.intervals import is_by_ranks
+from natxy.results.intervals import Interval, is_by_ranks
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import LEAST_FOR_PERCENTILES, Summary
 
@@ -152,10 +152,14 @@ def narrow_spread(experiment: ExperimentRecord) -> Row:
     if summary is not None:
         values = (summary.bounded_median, summary.bounded(summary.minimum), summary.bounded(summary.maximum))
         median, *extremes = (_short(value, experiment.unit) for value in values)
-        few = summary.interval and not summary.shown_interval
-        interval = "too few" if few else wording.short_interval(summary.shown_interval, experiment.unit)
+        interval = narrow_interval(summary, lambda shown: wording.short_interval(shown, experiment.unit))
         cells = [median, interval, *extremes, wording.dispersion(summary, gap="")]
     return (*cells, states.repetitions(experiment))
+
+
+def narrow_interval(summary: Summary, show: Callable[[Interval | None], str]) -> str:
+    """Returns the interval as `show` writes it; instead of one that tells nothing, that the repetitions are too few."""
+    return "too few" if summary.interval and not summary.shown_interval else show(summary.shown_interval)
 
 
 def _short(value: Bounded, unit: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.traffic import Directions
 from natxy.results.analysis.wide_intervals import corruption
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -35,13 +36,15 @@ def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
     yield (
         f"{experiment.name}: in {found.by_corruption} of {found.failed} trials that failed, each lost frame had "
         f"arrived, but with a wrong checksum or length (one frame in {round(1 / max(shares.values())):,} of all). "
-        f"{_MOSTLY if found.mostly else _PARTLY} {_advice(shares)}"
+        f"{_MOSTLY if found.mostly else _PARTLY} {_advice(shares, tolerance)}"
     )
 
 
-def _advice(shares: dict[Directions, float]) -> str:
+def _advice(shares: dict[Directions, float], tolerance: LossTolerance) -> str:
     if max(shares.values()) > _MOST_TOLERATED:
         return "Look for the cause on the gateway, such as the checksum offload of an interface."
+    if min(getattr(tolerance, direction) for direction in shares) >= _TOLERANCE:
+        return "Its `loss_tolerance` is of a trial's frames, and of few frames it allows too few: lengthen the trials."
     fields = ", ".join(f"{direction}: {100 * _TOLERANCE:g}%" for direction in shares)
     return f"Allow them by `loss_tolerance: {{{fields}}}`, which the report marks as non-RFC."
 

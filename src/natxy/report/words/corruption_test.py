@@ -68,6 +68,12 @@ def test_a_gateway_that_corrupts_many_frames_is_to_be_mended(empty: RunRecord) -
     assert sentence.endswith("Look for the cause on the gateway, such as the checksum offload of an interface.")
 
 
+def test_a_tolerance_that_is_there_is_not_recommended_again(empty: RunRecord) -> None:
+    tolerance = {"forward": 0, "reverse": "0.01%"}
+    (sentence,) = remarks(empty, experiment([1e5], trials={1: [ONE_CORRUPT]}, loss_tolerance=tolerance))
+    assert sentence.endswith("of few frames it allows too few: lengthen the trials.")
+
+
 @pytest.mark.parametrize(
     "other",
     [PASSED, LOST, failed(1, -1), replace(ONE_CORRUPT, purpose=Purpose.PREPARE),

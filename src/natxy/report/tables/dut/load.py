@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit, format_quantity
+from natxy.report.tables.statistics import narrow_interval
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
 from natxy.results.analysis.dut_cost import SHARES, cost, decisive_trials, loads, shares
@@ -41,9 +42,9 @@ def cost_table(run: RunRecord) -> Table | None:
         summary = cost(experiment)
         if summary is None:
             continue
-        ends = (summary.median, summary.minimum, summary.maximum)
-        median, least, most = (wording.number(value) for value in ends)
-        interval = wording.ends(summary.interval, wording.number).strip() or wording.ABSENT
+        values = (summary.median, summary.minimum, summary.maximum)
+        median, least, most = (wording.number(value) for value in values)
+        interval = narrow_interval(summary, lambda ends: wording.ends(ends, wording.number).strip() or wording.ABSENT)
         count = f"{summary.count}"
         rows.append((experiment.title, median, interval, least, most, wording.dispersion(summary, gap=""), count))
     columns = (Column("Experiment"), *(Column(title, numeric=True) for title in titles))
