@@ -34,7 +34,7 @@ def of_testbeds(testbed: dict[str, Any], *experiments: dict[str, Any]) -> str:
 
 def test_a_lab_is_asked_before_it_is_built() -> None:
     found = of_testbeds({"kind": "lab"}, THROUGHPUT, GOODPUT)
-    for words in ("Measured in software", "A failed trial is repeated if", "The hosts' offloads are off"):
+    for words in ("Measured in software", "a failed trial is repeated if", "The hosts' offloads are off"):
         assert found.count(words) == 1
     assert "The hosts' offloads are off" not in of_testbeds({"kind": "lab"}, THROUGHPUT)
 
