@@ -170,7 +170,7 @@ def test_connections_that_one_address_has_no_ports_for() -> None:
     assert said.endswith("or several public addresses in `addresses.pool`")
     (said,) = problems(**LARGE | {"gateway": PF, "addresses": LARGE["addresses"] | {"pool": "198.19.0.4/31"}}).values()
     assert said == (
-        "the pool 198.19.0.4/31 has 129024 ports, but the connections need 193536 at once; give it at least 3 "
+        "the pool 198.19.0.4/31 has 129024 ports, but the connections need 193536 at once; give it at least 4 "
         "addresses, or ask for fewer connections"
     )
     large = {name: LARGE[name] for name in ("connections", "ports")}
@@ -182,7 +182,7 @@ def test_three_hosts_may_all_get_one_of_netfilters_addresses() -> None:
     assert said == (
         "the pool 198.19.0.4/30 has 64512 ports that can be counted on, those of 1 addresses, because the gateway "
         "chooses them by a hash, and some get more of the 3 left hosts than others, but the connections need 193536 at "
-        "once; give it at least 3072 addresses, or ask for fewer connections"
+        "once; give it at least 2048 addresses, or ask for fewer connections"
     )
 
 

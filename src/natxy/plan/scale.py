@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, PORTS_PER_ADDRESS, TableNeed
+from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, PORTS_PER_ADDRESS, GatewayModel, TableNeed
 from natxy.plan.model.terms import Family
 from natxy.plan.model.units import format_duration
 
@@ -65,11 +65,11 @@ def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
     needed = experiment.gateway.ports_needed(need, translation.kind if translation else None)
     if needed is None:
         return None
-    return needed, _ports_of(experiment, need, experiment.pool.num_addresses if experiment.pool else 1)
+    return needed, _ports_of(experiment.gateway, need, experiment.pool.num_addresses if experiment.pool else 1)
 
 
-def _ports_of(experiment: Experiment, need: TableNeed, addresses: int) -> int:
-    return int(PORTS_PER_ADDRESS * experiment.gateway.addresses_in_use(need, addresses))
+def _ports_of(gateway: GatewayModel, need: TableNeed, addresses: int) -> int:
+    return int(PORTS_PER_ADDRESS * gateway.addresses_in_use(need, addresses))
 
 
 def state_table_bytes(experiment: Experiment, need: TableNeed) -> int:
@@ -155,7 +155,7 @@ def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: i
     # The division above may leave a little less than a whole address.
     all_in_use = round(in_use, 6) == pool.num_addresses
     counted = "" if all_in_use else f" that can be counted on, {experiment.gateway.why_not_all(need, in_use)}"
-    enough = _enough_addresses(experiment, need, needed)
+    enough = enough_addresses(experiment.gateway, need, needed)
     more = "more left hosts" if enough is None else f"at least {enough} addresses"
     fewer = "source ports and left hosts" if experiment.translation else "connections"
     return Shortfall(
@@ -166,10 +166,10 @@ def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: i
     )
 
 
-def _enough_addresses(experiment: Experiment, need: TableNeed, needed: int) -> int | None:
-    """Returns the size of a pool that has the ports; None if more addresses would not help."""
-    addresses = -(-needed // PORTS_PER_ADDRESS)
-    while _ports_of(experiment, need, addresses) < needed:
+def enough_addresses(gateway: GatewayModel, need: TableNeed, needed: int) -> int | None:
+    """Returns the size of a prefix whose addresses have the ports `needed`; None if more would not help."""
+    addresses = 1 << (-(-needed // PORTS_PER_ADDRESS) - 1).bit_length()
+    while _ports_of(gateway, need, addresses) < needed:
         addresses *= 2
         if addresses > MOST_POOL_ADDRESSES:
             return None

@@ -128,6 +128,14 @@ def test_a_port_for_each_connection_to_one_destination(gateway: dict[str, Any]) 
     assert ports(experiment, needed(experiment)) == (64_512, 64_512)
 
 
+def test_netfilter_keeps_the_ports_of_one_host_below_1024_too() -> None:
+    own = RATE | {"ports": {"source": "1-65535", "destination": 1000}, "connections": 65_535}
+    (said,) = problems(own | {"gateway": PF})
+    assert "they need 65535 ports of the gateway's address at once, which has 64512" in said
+    experiment = only(**own)
+    assert ports(experiment, needed(experiment)) == (64_512, 64_512)
+
+
 @given(st.integers(1, 10**10), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_destinations_share_ports(connections: int, endpoints: int, remote: int) -> None:
     connections = min(connections, endpoints * remote)

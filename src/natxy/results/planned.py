@@ -17,6 +17,9 @@ from natxy.plan.model.expect import quantity_in
 from natxy.untrusted.values import problems
 
 _GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
+UNKNOWN: Final = "unknown"
+"""Stands for the driver of a gateway that scripts of the user's control."""
+
 # A stored experiment has no field whose value is None.
 _ABSENT: Final = {
     name: None for name, field in Experiment.model_fields.items() if NoneType in get_args(field.annotation)

@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
@@ -21,6 +22,7 @@ from natxy.plan.yaml.parsing import parse
 from natxy.results.analysis.ratios import Ratio, paired_ratio, precision, unpaired_ratio
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
+from natxy.results.planned import UNKNOWN
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.statistics import Headline, Summary, summarize_bounded, summarize_headlines
 from natxy.results.trials import StepRecord, TransferRecord, TrialRecord, step_of
@@ -152,6 +154,11 @@ class ExperimentRecord:
     def gateway(self) -> str:
         """The name of the gateway's driver."""
         return self.planned.gateway.driver
+
+    @property
+    def pool(self) -> IPNetwork | None:
+        """The public addresses that the gateway was to use; None for its own alone, and where nobody knows them."""
+        return None if self.gateway == UNKNOWN else self.planned.pool
 
     @property
     def procedure(self) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
-from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_destination
+from natxy.plan.gateways.base import PORTS_PER_ADDRESS, TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.table_size import TableSize
 from natxy.plan.model.terms import Kernel, TranslationKind
@@ -90,7 +90,8 @@ class ConntrackModel(NeighborsModel):
         return _ENTRY_BYTES * need.connections + _BUCKET_BYTES * (self.hash_size or 0)
 
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
-        return ports_per_destination(need)
+        # nf_nat_core.c, get_unique_tuple: a port that no other host has is kept, also one below 1024.
+        return min(ports_per_destination(need), PORTS_PER_ADDRESS) if need.hosts == 1 else ports_per_destination(need)
 
     def addresses_in_use(self, need: TableNeed, pool: int) -> float:
         # nf_nat_core.c, find_best_ips_proto: a hash of the two hosts' addresses, whatever ports are free.

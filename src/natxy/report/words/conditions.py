@@ -49,7 +49,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         else wording.ABSENT,
         "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
         "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
-        "Public addresses": _pool(planned.pool if planned.makes_connections else None),
+        "Public addresses": _pool(experiment.pool if planned.makes_connections else None),
         "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
         "Destination ports": _ports(planned.ports.destination, planned.ports.in_reverse.destination),
         "Four-tuples": _four_tuples(planned),

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
+from typing import Final
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
-from natxy.plan.model.addresses import EMBEDDING_LENGTH, IPAddress, LinkAddresses
+from natxy.plan.model.addresses import EMBEDDING_LENGTH, IPAddress, IPNetwork, LinkAddresses
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.links import link_around
@@ -16,7 +17,8 @@ from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping, quoted
 from natxy.siitperf.sides import Letter, destination_key, family, hosts, networks, order_of, real_key
 
-_LOW_32: int = 0xFFFF_FFFF
+_LOW_32: Final = 0xFFFF_FFFF
+_POOL: Final = "pool is a guess"
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,22 @@ class Played:
     keys: tuple[str, ...]
 
 
-def address_fields(source: Source) -> list[Field]:
-    """Returns `translation` and `addresses`."""
+def address_fields(source: Source, pool: IPv4Network | None) -> list[Field]:
+    """Returns `translation` and `addresses`, one of which has the pool."""
     left, right = played(source, source.left), played(source, source.right)
     fields = []
-    links = {name: _link_around(source, side) for name, side in (("left", source.left), ("right", source.right))}
+    links = {name: link_of(source, side) for name, side in (("left", source.left), ("right", source.right))}
     for name, side in (("left", left), ("right", right)):
         fields.append(Field(name, _link(links[name]), source.of(*side.keys)))
     for name, side in (("left", left), ("right", right)):
         if side.hosts.first != links[name].tester.ip or side.hosts.size > 1:
             fields.append(Field(f"{name}_hosts", _hosts(side.hosts), source.of(*side.keys)))
-    return [*_translation(source, left, right), Field("addresses", fields)]
+    if pool and source.translation is None:
+        fields.append(Field("pool", str(pool), _POOL))
+    return [*_translation(source, left, right, pool), Field("addresses", fields)]
 
 
-def _link_around(source: Source, side: Letter) -> LinkAddresses:
+def link_of(source: Source, side: Letter) -> LinkAddresses:
     """Returns the link of a side. Raises ConfError if its hosts leave no address for the gateway."""
     own = played(source, side)
     link = link_around(own.real, own.hosts, 1 << (own.networks - 1).bit_length())
@@ -112,7 +116,15 @@ def mapping_key(source: Source) -> tuple[Letter, str] | None:
     return side, key
 
 
-def _translation(source: Source, left: Played, right: Played) -> list[Field]:
+def mapped_hosts(source: Source) -> int:
+    """Returns how many hosts the plan's mapping has; 0 without one."""
+    if not (of_mapping := mapping_key(source)):
+        return 0
+    side, virtual = of_mapping
+    return _mapping(source, side, virtual, played(source, side))["ipv4"].num_addresses
+
+
+def _translation(source: Source, left: Played, right: Played, pool: IPv4Network | None) -> list[Field]:
     if source.translation is None:
         return []
     conf = source.conf
@@ -134,10 +146,12 @@ def _translation(source: Source, left: Played, right: Played) -> list[Field]:
         side, virtual = of_mapping
         settings["mappings"] = [_mapping(source, side, virtual, played_on[side])]
         keys += keys_of_hosts(conf, side, virtual)
-    return [Field("translation", mapping(settings), source.of(*keys))]
+    if pool:
+        settings["pool"] = pool
+    return [Field("translation", mapping(settings), source.of(*keys) + (f"; {_POOL}" if pool else ""))]
 
 
-def _mapping(source: Source, side: Letter, virtual: str, mapped: Played) -> dict[str, object]:
+def _mapping(source: Source, side: Letter, virtual: str, mapped: Played) -> dict[str, IPNetwork]:
     """Returns the shortest mapping that has all hosts of a side, as the IPv4 addresses that represent them."""
     four, six = hosts(source.conf, side, virtual), mapped.hosts
     bits = max((int(each.first) ^ int(each.last)).bit_length() for each in (four, six))

@@ -16,7 +16,8 @@ from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
 from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
-from natxy.siitperf.importing.rates import gateway_field, procedure_field, rate_fields, timing_fields
+from natxy.siitperf.importing.gateway import choose, gateway_field
+from natxy.siitperf.importing.rates import procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, Source
 from natxy.siitperf.importing.testbed import FILL_IN, filled_in, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
@@ -51,11 +52,12 @@ def import_plan(source: Source) -> str:
             "frame_timeout is not 0: siitperf-pdv then counts the frames in time, and measures a throughput."
         )
     _check(source)
+    chosen = choose(source)
     experiment = [
         Field("name", source.procedure),
-        gateway_field(source),
+        gateway_field(source, chosen),
         procedure_field(source),
-        *address_fields(source),
+        *address_fields(source, chosen.pool),
         *frame_fields(source),
         *port_fields(source),
         *background_fields(source),

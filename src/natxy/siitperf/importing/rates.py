@@ -3,66 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
-from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
-from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
-from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
-from natxy.siitperf.importing.addresses import prefix_key
-from natxy.siitperf.importing.source import VALIDATING, Source
+from natxy.siitperf.importing.gateway import LIFETIME_S
+from natxy.siitperf.importing.source import MOST_CONNECTIONS, VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
 # Without arguments: a rate that most gateways reach, and siitperf's limit for a search.
 _USUAL_RATE_FPS: Final = 50_000
 # The lowest rate of a search, if it is not natxy's own.
 _LEAST_RATE_FPS: Final = 1000
-# Longer than the longest trial of a search from the lowest rate, with natxy's largest table.
-_WEEK_S: Final = 604_800
 # More than the drains of a trial take.
 _DRAINS_S: Final = 10
-_ROOM: Final = 1.25
-_MOST_CONNECTIONS: Final = TableCapacityConfig().max_connections
-_GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], str]] = {
-    (None, False): "linux-forward",
-    (None, True): "nftables",
-    (TranslationKind.SIIT, False): "tayga",
-    (TranslationKind.NAT46, False): "tayga",
-    (TranslationKind.NAT64, True): "tayga-netfilter",
-}
-# Tayga refuses the well-known prefix with the addresses of benchmarks.
-_FOR_WELL_KNOWN_PREFIX: Final = {"tayga": "jool-siit", "tayga-netfilter": "jool"}
-_CONNTRACK: Final = frozenset({"nftables", "iptables", "tayga-netfilter"})
-
-
-def gateway_field(source: Source) -> Field:
-    """Returns the gateway: the one that was asked for, or one that can do it in a lab."""
-    driver = source.gateway or _guessed(source)
-    why = "" if source.gateway else "a guess: siitperf.conf does not name the gateway"
-    if driver in _CONNTRACK:
-        counted = source.stateful and source.procedure != "table-capacity"
-        settings: dict[str, object] = {
-            "driver": driver,
-            "conntrack_max": {"per_connection": _ROOM} if counted else None,
-            "udp_timeout_s": _WEEK_S,
-            "udp_stream_timeout_s": _WEEK_S,
-        }
-        return Field("gateway", mapping(settings), why)
-    if driver == "jool":
-        return Field("gateway", mapping({"driver": driver, "udp_timeout_s": _WEEK_S}), why)
-    return Field("gateway", driver, why)
-
-
-def _guessed(source: Source) -> str:
-    driver = _GATEWAYS[source.translation, source.stateful]
-    virtual = prefix_key(source)
-    well_known = virtual is not None and source.conf.address(virtual[1]) in WELL_KNOWN_PREFIX
-    return _FOR_WELL_KNOWN_PREFIX[driver] if well_known else driver
 
 
 def timing_fields(source: Source) -> list[Field]:
@@ -109,7 +66,7 @@ def procedure_field(source: Source) -> Field:
     elif name == "table-capacity":
         largest = flow_space(source.conf, source.first)
         settings["initial_connections"] = source.connections
-        settings["max_connections"] = largest if largest < _MOST_CONNECTIONS else None
+        settings["max_connections"] = largest if largest < MOST_CONNECTIONS else None
         names = source.argument("N")
     elif name == "latency" and arguments:
         settings, names = _tagging(arguments), "arguments dur, delay, timestamps"
@@ -163,11 +120,9 @@ def _lowest_fps(source: Source, highest_fps: int) -> int:
     lowest = 1 if highest_fps <= _LEAST_RATE_FPS else _LEAST_RATE_FPS
     if source.phase2:
         return lowest
-    most = source.connections
-    if source.procedure == "table-capacity":
-        most = min(flow_space(source.conf, source.first), _MOST_CONNECTIONS)
+    most = source.most_connections
     frames = most * (1 + 1 / _alpha(source)) if source.procedure in VALIDATING else most
-    return max(lowest, ceil(frames / (_WEEK_S - _DRAINS_S)))
+    return max(lowest, ceil(frames / (LIFETIME_S - _DRAINS_S)))
 
 
 def _reaches_all(source: Source) -> bool:

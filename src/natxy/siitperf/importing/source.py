@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.siitperf.arguments import Arguments, flow_space
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import PROCEDURES
@@ -18,6 +19,9 @@ OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate
 
 VALIDATING: Final = frozenset({"validated-connection-rate", "table-capacity"})
 """Names those of them that read the state table, by a reply to each connection."""
+
+MOST_CONNECTIONS: Final = TableCapacityConfig().max_connections
+"""Ends the search for a table's capacity, if the plan does not."""
 
 # What stands for N without arguments.
 _USUAL_CONNECTIONS: Final = 1_000_000
@@ -101,6 +105,13 @@ class Source:
         if self.draws:
             return _USUAL_CONNECTIONS
         return min(flow_space(self.conf, self.first), _USUAL_CONNECTIONS)
+
+    @property
+    def most_connections(self) -> int:
+        """Returns the connections of the largest trial: a search for a table's capacity has trials of many sizes."""
+        if self.procedure == "table-capacity":
+            return min(flow_space(self.conf, self.first), MOST_CONNECTIONS)
+        return self.connections
 
     @property
     def draws(self) -> bool:

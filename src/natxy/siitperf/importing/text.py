@@ -24,7 +24,7 @@ class Field:
 
 def quoted(value: object) -> str:
     """Returns a scalar as YAML, in quotes if it needs them."""
-    text = str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
     return f'"{text}"' if _NEEDS_QUOTES & {*text} else text
 
 

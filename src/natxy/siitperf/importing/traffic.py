@@ -81,6 +81,11 @@ class _Way:
     order_keys: list[str]
 
 
+def ports_of(source: Source, direction: Direction) -> dict[str, PortRange]:
+    """Returns the ports of the `source` and the `destination` in a direction."""
+    return _way(source, direction).ports
+
+
 def keys_of_flows(source: Source, direction: Direction) -> list[str]:
     """Returns the keys that the ports and orders of a direction are from, whether they are natxy's defaults or not."""
     way = _way(source, direction)

@@ -14,7 +14,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.yaml.loading import plan_of
-from natxy.results.planned import UnknownGateway, settings_of
+from natxy.results.planned import UNKNOWN, UnknownGateway, settings_of
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
@@ -29,7 +29,6 @@ _PROCEDURES: Final[Mapping[Program, str]] = {
 }
 STEPPED: Final = frozenset({"throughput", LOSSES, "connection-rate"})
 """Names the procedures of which each call is a step; a call of any other one is a repetition."""
-GATEWAY: Final = "unknown"
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class Part:
         elif procedure == "connection-rate" and arguments.phase1:
             tried_fps = arguments.phase1.rate_fps
             general = replace(arguments, phase1=replace(arguments.phase1, rate_fps=LARGEST_RATE_FPS))
-        source = Source(replace(conf, remarks=()), procedure, general)
+        # One that the script controls: a guess has limits that the trial's gateway may not have.
+        source = Source(replace(conf, remarks=()), procedure, general, gateway="command")
         (planned,) = plan_of(import_plan(source), Path(conf.path)).experiments
         title = f"{series}: " if series else ""
         title += f"{arguments.program} {_shown(arguments, procedure)}"
@@ -69,7 +69,7 @@ class Part:
         stated = {"name": name, "title": title, "repeat": Repeat(at_most=1), "search": None}
         if procedure == LOSSES:
             stated["procedure"] = FrameLossRateConfig()
-        experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=GATEWAY)})
+        experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=UNKNOWN)})
         names = {source.first.key: "forward", source.second.key: "reverse", "Preliminary": "phase 1"}
         return cls(experiment, tried_fps, arguments, names)
 

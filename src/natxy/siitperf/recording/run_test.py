@@ -20,6 +20,7 @@ from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import EngineDiedError, PlanError
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState, State
@@ -130,6 +131,22 @@ def test_a_search_in_time_and_one_over_connections(simulated: Callable[..., Simu
     assert stateful.title == "siitperf-tp 84 r 1 500 2 2 100 100 1000 500 1100"
     assert stateful.planned.connections == 100
     assert {len(step.trials) for each in stateful.repetitions for step in each.steps} == {2}
+
+
+@pytest.mark.parametrize("name", ["nat44", "nat64"])
+def test_connections_of_more_ports_than_a_public_address_has_are_recorded(
+    simulated: Callable[..., Simulated], name: str
+) -> None:
+    two_hosts = {"IP_L_var": "3", "IP_L_min": "2", "IP_L_max": "3", "IPv4_L_offset": "2", "IPv6_L_offset": "14"}
+    both = {"IP_R_var": "3", "IP_R_min": "2", "IP_R_max": "2", "IPv4_R_offset": "2", "IPv6_R_offset": "14"}
+    every_port = {"Fwd_sport_min": "1", "Fwd_sport_max": "65535", "Fwd_dport_min": "80", "Fwd_dport_max": "80"}
+    call = simulated(conf_text(name, Enumerate_ips="3", **two_hosts, **both, **every_port), table_capacity="200k")
+    call("tp", "84 1000 1 500 2 2 131070 131070 100000 500 2000")
+    experiment = call.experiment()
+    assert (experiment.planned.connections, experiment.repetitions[0].value) == (131_070, 1000)
+    # An import would guess them.
+    assert experiment.pool is None
+    assert public_addresses(RunReader(call.folder).run) is None
 
 
 def test_connection_rates_and_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:

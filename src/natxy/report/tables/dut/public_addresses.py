@@ -26,7 +26,7 @@ def public_addresses(run: RunRecord) -> Table | None:
 
 
 def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
-    pool = experiment.planned.pool
+    pool = experiment.pool
     trials = [trial for _, _, trial in experiment.all_trials if trial.result.sources]
     complete = [trial for trial in trials if trial.verdict is Verdict.PASS]
     spreads = [trial.result.sources for trial in complete or trials if trial.result.sources]
