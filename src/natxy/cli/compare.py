@@ -88,7 +88,7 @@ def compare_runs(
         GateFiles(junit, markdown, json).write(runs[-1].name, judged, tables, comparison_rows(compared))
         code = gate_code(judged, undecided)
         if form is not None:
-            if compared.unmatched:
+            if compared.unmatched or compared.unmatched_shares:
                 tables.append(comparison.unmatched_table(compared))
             echo(printed(form, tables, comparison_rows(compared)))
             raise typer.Exit(code)

@@ -74,6 +74,16 @@ def test_shares_of_a_baseline_are_compared_too(tmp_path: Path) -> None:
     assert found["baseline_ratio"]["repetitions"] == "3"
 
 
+def test_a_share_that_only_one_run_has_is_said_and_judged(tmp_path: Path) -> None:
+    first, alone = baselined(tmp_path / "a", 300e3, 200e3), SampleRun(tmp_path / "b")
+    alone.experiment("nat", Sought(100e3), title="Forwarding")
+    gate = ["--fail-below", "*:baseline_ratio=5%", "--undecided", "9"]
+    done = CliRunner().invoke(app, ["compare", str(first), str(alone.end()), *gate], env={"COLUMNS": "160"})
+    assert done.exit_code == 9, done.output
+    assert "Not in every run: nat (share of the baseline): only in run 1" in done.output
+    assert "this run was measured without the baseline; measure that too" in " ".join(done.output.split())
+
+
 def test_any_number_of_runs_each_against_the_first(tmp_path: Path) -> None:
     runs = [run(tmp_path / str(number), truth) for number, truth in enumerate((200e3, 100e3, 300e3))]
     assert [row["verdict"] for row in rows(compare(*runs, form="csv"))] == ["", "differs", "differs"]
@@ -107,7 +117,7 @@ def test_what_differs_and_what_is_missing_is_said(tmp_path: Path) -> None:
     done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3, timing=longer))
     assert done.exit_code == 0, done.output
     assert "timing.trial" in done.output
-    assert "Not in every run: nat44-rate: as connection-rate only in run 1" in done.output
+    assert "Not in every run: nat44-rate (connection-rate): only in run 1" in done.output
     assert "A run differs from the first when" in done.output
     assert "none found" in done.output
 
@@ -128,7 +138,7 @@ def test_settings_read_as_in_a_plan(tmp_path: Path) -> None:
 def test_tables_say_what_is_not_in_every_run(tmp_path: Path) -> None:
     done = compare(quickstart(tmp_path / "a"), run(tmp_path / "b", 231e3), form="markdown")
     assert "**Not in every run**" in done.output
-    assert "| nat44-rate: as connection-rate only in run 1 |" in done.output
+    assert "| nat44-rate (connection-rate): only in run 1 |" in done.output
 
 
 def test_cells_are_matched_by_sweep_and_coordinates_however_they_were_written(tmp_path: Path) -> None:
@@ -141,8 +151,8 @@ def test_cells_are_matched_by_sweep_and_coordinates_however_they_were_written(tm
         folders.append(sample.end())
     assert [row["run"] for row in rows(compare(*folders, form="csv"))] == ["1", "2"]
     done = compare(*folders)
-    assert "Not in every run: nat (connections 64): as throughput only in run 1" in done.output
-    assert "Not in every run: nat (connections 800000): as throughput only in run 2" in done.output
+    assert "Not in every run: nat (connections 64, throughput): only in run 1" in done.output
+    assert "Not in every run: nat (connections 800000, throughput): only in run 2" in done.output
 
 
 def test_cells_are_named_by_what_differs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
-from natxy.results.analysis.compare import Compared, Comparison, Key, key
+from natxy.results.analysis.compare import SHARE_OF_BASELINE, Compared, Comparison, Key, key
 from natxy.results.analysis.sweeps import shared_fields
 from natxy.results.bounded import Bounded
 from natxy.results.records import ExperimentRecord
@@ -70,12 +70,17 @@ def unmatched_table(comparison: Comparison) -> Table:
 
 
 def unmatched(comparison: Comparison) -> Iterator[str]:
-    """Yields a line for every experiment that is not in all runs."""
+    """Yields a line for every experiment, and every share of a baseline, that is not in all runs."""
     for experiment, runs in comparison.unmatched:
-        cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
-        where = "run " + ", ".join(str(run + 1) for run in runs)
-        name = experiment.sweep or experiment.name
-        yield f"{name}{f' ({cell})' if cell else ''}: as {experiment.procedure} only in {where}"
+        yield _only_in(experiment, experiment.procedure, runs)
+    for experiment, runs in comparison.unmatched_shares:
+        yield _only_in(experiment, SHARE_OF_BASELINE.title.lower(), runs)
+
+
+def _only_in(experiment: ExperimentRecord, what: str, runs: Sequence[int]) -> str:
+    cell = ", ".join(f"{name} {value}" for name, value in experiment.cell.items())
+    name = experiment.sweep or experiment.name
+    return f"{name} ({f'{cell}, ' if cell else ''}{what}): only in run {', '.join(str(run + 1) for run in runs)}"
 
 
 def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:

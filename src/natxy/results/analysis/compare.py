@@ -77,12 +77,14 @@ class Comparison:
     """Holds what runs have in common and where they differ.
 
     `figures` has a group for each figure, with one `Compared` a run. `unmatched` has experiments that are not in all
-    runs, with the numbers of the runs that have them. `settings` has the settings that differ, a value a run, by the
+    runs, with the numbers of the runs that have them; `unmatched_shares` those of which only some runs have a share of
+    the baseline, likewise. `settings` has the settings that differ, a value a run, by the
     title of the experiment and the path of the field.
     """
 
     figures: list[tuple[Compared, ...]]
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]]
+    unmatched_shares: list[tuple[ExperimentRecord, tuple[int, ...]]]
     settings: dict[str, dict[str, tuple[str | None, ...]]]
 
 
@@ -91,6 +93,7 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
     by_key = [{key(experiment): experiment for experiment in run.experiments} for run in runs]
     figures: list[tuple[Compared, ...]] = []
     unmatched: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
+    unmatched_shares: list[tuple[ExperimentRecord, tuple[int, ...]]] = []
     settings: dict[str, dict[str, tuple[str | None, ...]]] = {}
     for each in dict.fromkeys(each for experiments in by_key for each in experiments):
         found = [(number, experiments[each]) for number, experiments in enumerate(by_key) if each in experiments]
@@ -99,9 +102,12 @@ def compare(runs: Sequence[RunRecord]) -> Comparison:
             unmatched.append((same[0], tuple(number for number, _ in found)))
             continue
         figures.extend(compared_figures(same))
+        sharing = tuple(number for number, experiment in found if shares_of_baseline(experiment))
+        if 0 < len(sharing) < len(runs):
+            unmatched_shares.append((same[0], sharing))
         if different := differing([settings_of(experiment.planned, *_NOT_MEASURED) for experiment in same]):
             settings[same[0].title] = different
-    return Comparison(figures, unmatched, settings)
+    return Comparison(figures, unmatched, unmatched_shares, settings)
 
 
 def key(experiment: ExperimentRecord) -> Key:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from natxy.plan.model.expect import Expect, quantity_in
+from natxy.plan.model.repeat import LEAST_REPEAT
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
 from natxy.results.analysis.compare import (
@@ -116,17 +117,19 @@ def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[s
 def judge_change(first: RunRecord, name: str, other: RunRecord, limits: Sequence[Limit]) -> list[Judged]:
     """Judges the figures of `other` that `limits` name by those of `first`, a run named `name`.
 
-    Of several limits for a figure, the last one counts. An experiment that only `first` has is undecided.
+    Of several limits for a figure, the last one counts. An experiment, or a share of the baseline, that only one of
+    the two runs has is undecided.
     """
     found: dict[tuple[bool, int, Figure], Judged] = {}
     gone = [experiment for experiment in first.experiments if not _same(other, experiment)]
     for limit in limits:
         for experiment in other.experiments:
-            for figure in _limited(experiment, limit):
+            same = _same(first, experiment)
+            for figure in _limited([experiment, *([same] if same else [])], limit):
                 judged = _judge_change(first, name, experiment, figure, limit.percent)
                 found[False, experiment.id, figure] = judged
         for experiment in gone:
-            for figure in _limited(experiment, limit):
+            for figure in _limited([experiment], limit):
                 asked = _asked(name, experiment, figure, limit.percent)
                 found[True, experiment.id, figure] = replace(asked, reason=f"only {name} has this experiment")
     return list(found.values())
@@ -144,26 +147,30 @@ def names_nothing(limit: Limit, runs: Sequence[RunRecord]) -> str:
     named = [experiment for experiment in experiments if _is_named(experiment, limit)]
     if not named:
         return f"the runs have the experiments {', '.join(dict.fromkeys(each.name for each in experiments))}"
-    if any(True for experiment in named for _ in _limited(experiment, limit)):
+    if any(True for experiment in named for _ in _limited([experiment], limit)):
         return ""
-    return f"the figures are {', '.join(dict.fromkeys(figure.name for each in named for figure in _figures(each)))}"
+    return f"the figures are {', '.join(figure.name for figure in _figures(named))}"
 
 
 def _is_named(experiment: ExperimentRecord, limit: Limit) -> bool:
     return any(fnmatchcase(name, limit.experiment) for name in (experiment.name, experiment.sweep or experiment.name))
 
 
-def _figures(experiment: ExperimentRecord) -> tuple[Figure, ...]:
-    return (*experiment.declaration.figures, *([SHARE_OF_BASELINE] if experiment.baseline else []))
+def _figures(experiments: Sequence[ExperimentRecord]) -> Iterator[Figure]:
+    """Yields what any of the experiments has, each figure once."""
+    yield from dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures)
+    if any(experiment.baseline for experiment in experiments):
+        yield SHARE_OF_BASELINE
 
 
-def _limited(experiment: ExperimentRecord, limit: Limit) -> Iterator[Figure]:
-    if not _is_named(experiment, limit):
+def _limited(same: Sequence[ExperimentRecord], limit: Limit) -> Iterator[Figure]:
+    """Yields the figures of an experiment, as one run or both runs have it, to which the limit applies."""
+    if not _is_named(same[0], limit):
         return
     if not limit.figure:
-        yield experiment.declaration.headline()
+        yield same[0].declaration.headline()
         return
-    yield from (figure for figure in _figures(experiment) if fnmatchcase(figure.name, limit.figure))
+    yield from (figure for figure in _figures(same) if fnmatchcase(figure.name, limit.figure))
 
 
 def _judge_alone(experiment: ExperimentRecord, expect: Expect) -> Iterator[Judged]:
@@ -182,7 +189,7 @@ def _by_median(asked: Judged, summary: Summary | None) -> Judged:
         return replace(asked, reason=_NO_RESULT)
     asked = replace(asked, value=summary.median, interval=summary.interval)
     if summary.count < 2 and not summary.has_bounds:
-        return replace(asked, reason=_ONE, repetitions=2)
+        return replace(asked, reason=_ONE, repetitions=LEAST_REPEAT)
     possible = range_of_median(summary)
     if possible is None:
         return replace(asked, reason=_BOUND)
@@ -205,6 +212,9 @@ def _judge_change(first: RunRecord, name: str, experiment: ExperimentRecord, fig
     for before, now in compared_figures([same, experiment]):
         if now.figure == figure:
             return _by_change(asked, before, now)
+    if figure == SHARE_OF_BASELINE and bool(same.baseline) != bool(experiment.baseline):
+        lacking = name if experiment.baseline else "this run"
+        return replace(asked, reason=f"{lacking} was measured without the baseline; measure that too")
     return replace(asked, reason=_NO_RESULT)
 
 
@@ -226,7 +236,7 @@ def _by_change(asked: Judged, first: Compared, other: Compared) -> Judged:
     if other.verdict == Verdict.UNLIKE:
         return replace(asked, reason=f"not alike: {', '.join(other.unlike)}")
     if other.verdict == Verdict.ONE_REPETITION:
-        return replace(asked, reason=_ONE, repetitions=2)
+        return replace(asked, reason=_ONE, repetitions=LEAST_REPEAT)
     unit = abs(one.median) / 100 or 1.0
     if asked.interval is None:
         possible = _possible_change(one, another)
@@ -244,7 +254,9 @@ def _within(asked: Judged, margin: float, bracket: float, *groups: Sequence[floa
     """Says what may decide when the interval contains the threshold, which lies by `margin` outside the bracket."""
     if margin <= 0 < bracket:
         return replace(asked, reason=_BRACKET)
-    repetitions = repetitions_needed(margin, *groups)
+    # A spread estimated from fewer values than this says little about how many it takes.
+    least = max(LEAST_REPEAT, *(len(values) + 1 for values in groups))
+    repetitions = repetitions_needed(margin, *groups, least=least)
     return replace(asked, reason=_TOO_CLOSE if repetitions is None else _WITHIN, repetitions=repetitions)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from natxy.plan.model.expect import Expect
 from natxy.report.words import thresholds
+from natxy.results.analysis.compare import SHARE_OF_BASELINE
 from natxy.results.analysis.gate import (
     Answer,
     Judged,
@@ -97,6 +98,7 @@ def test_two_repetitions_have_an_interval(tmp_path: Path) -> None:
     found = judged(run(tmp_path, base=(99.0, 101.0)), at_least=95)
     assert found.interval is not None
     assert found.reason == "the interval contains the threshold"
+    assert found.repetitions == 6
 
 
 def test_an_experiment_without_a_result_is_undecided(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_only_experiments_of_which_something_is_expected_have_expectations(tmp_p
 
 def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
     found = judged(run(tmp_path, base=(100.0,)), at_least=1)
-    assert (found.answer, found.repetitions, found.reason) == (Answer.UNDECIDED, 2, "one repetition has no interval")
+    assert (found.answer, found.repetitions, found.reason) == (Answer.UNDECIDED, 6, "one repetition has no interval")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +259,19 @@ def test_what_only_the_earlier_run_has_is_undecided(tmp_path: Path) -> None:
     former = run(tmp_path / "former", gone=STEADY, base=STEADY)
     found = judge_change(former, "former", other, [Limit(5)])
     assert [each.experiment.name for each in found] == ["base", "gone"]
+
+
+@pytest.mark.parametrize("limits", [[Limit(5, "*", "baseline_ratio")], [Limit(5), Limit(5, "*", "baseline_ratio")]])
+def test_a_share_that_only_one_run_has_is_undecided(tmp_path: Path, limits: Sequence[Limit]) -> None:
+    with_share = run(tmp_path / "with", base=STEADY, nat=STEADY)
+    alone = run(tmp_path / "alone", nat=STEADY)
+    why = " was measured without the baseline; measure that too"
+    for first, other, lacking in ((with_share, alone, "this run"), (alone, with_share, "main")):
+        found = judge_change(first, "main", other, limits)
+        [share] = [each for each in found if each.figure == SHARE_OF_BASELINE]
+        assert (share.experiment.name, share.answer, share.reason) == ("nat", Answer.UNDECIDED, lacking + why)
+        assert overall(found) == Answer.UNDECIDED
+    assert not judge_change(alone, "main", alone, limits[-1:])
 
 
 def test_a_baseline_that_cannot_be_read_is_undecided_and_tried_once(tmp_path: Path) -> None:
