@@ -16,7 +16,8 @@ _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}
 
 def result_rows(run: RunRecord) -> Iterator[str]:
     found = {experiment.name: experiment for experiment in run.experiments}
-    yield "| | throughput, frames/s per direction | of forwarding | new connections/s | validated, α = 0.5 |"
+    mark = found["forwarding"].planned.non_rfc
+    yield f"| | throughput{mark}, frames/s per direction | of forwarding | new connections/s | validated, α = 0.5 |"
     yield "|---|---|---|---|---|"
     for suffix, words in _TRAFFIC.items():
         nat = found[f"nat-throughput{suffix}"]

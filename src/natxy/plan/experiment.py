@@ -274,6 +274,14 @@ class Experiment(PlanModel):
         return goal.final_trial + self.starting_s if goal and goal.final_trial else self.traffic_s
 
     @property
+    def non_rfc(self) -> str:
+        """The mark of a result whose search allows what the RFCs do not, to be printed after it; empty if none does."""
+        tolerance, goal = self.loss_tolerance, self.search.goal if self.search else None
+        loss = f"up to {tolerance.text} loss" if tolerance and tolerance.most else ""
+        marks = ", ".join(filter(None, ("lab search" if goal and goal.exceed_ratio > 0 else "", loss)))
+        return f" (non-RFC: {marks})" if marks else ""
+
+    @property
     def uses_connections(self) -> bool:
         """True if the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None

@@ -53,6 +53,29 @@ def test_connections_are_made_by_the_tester_or_by_hosts(own: dict[str, Any], use
     assert (experiment.uses_connections, experiment.makes_connections) == (uses, makes)
 
 
+def search(**fields: Any) -> dict[str, Any]:
+    return {"search": {"max_rate": "1M"} | fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "mark"),
+    [
+        ({}, ""),
+        (search(kind="mlrsearch", goal="strict"), ""),
+        (search(kind="mlrsearch", goal="robust"), " (non-RFC: lab search)"),
+        ({"timing": "lab"}, " (non-RFC: lab search)"),
+        ({"timing": "lab"} | search(kind="binary"), ""),
+        ({"loss_tolerance": "0.01%"}, " (non-RFC: up to 0.01 % loss)"),
+        (
+            {"loss_tolerance": {"forward": "0.01%"}} | search(kind="mlrsearch", goal="robust"),
+            " (non-RFC: lab search, up to 0.01 % forward, 0 % reverse loss)",
+        ),
+    ],
+)
+def test_a_result_whose_search_allows_loss_is_marked(fields: dict[str, Any], mark: str) -> None:
+    assert resolved(THROUGHPUT, **fields).non_rfc == mark
+
+
 PORTS = {"source": "1-20", "destination": "1-30"}
 
 

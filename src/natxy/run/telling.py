@@ -52,7 +52,7 @@ def _planned(plan: ResolvedPlan, experiment: Experiment) -> PlannedExperiment:
         steps=expected_steps(experiment),
         repetition_s=repetition_s(plan, experiment),
         between_hosts=experiment.procedure.between_hosts,
-        result_label=experiment.loss_tolerance.label if experiment.loss_tolerance else "",
+        result_label=experiment.non_rfc,
     )
 
 

@@ -38,8 +38,3 @@ class LossTolerance(PlanModel):
         """`0.01 %`, or `0.01 % forward, 0 % reverse`."""
         forward, reverse = (f"{100 * share:.10g} %" for share in (self.forward, self.reverse))
         return forward if forward == reverse else f"{forward} forward, {reverse} reverse"
-
-    @property
-    def label(self) -> str:
-        """The mark of a rate that was measured with a tolerance, to be printed after the rate; else empty."""
-        return f" (non-RFC: up to {self.text} loss)" if self.most else ""

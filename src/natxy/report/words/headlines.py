@@ -14,13 +14,7 @@ from natxy.results.records import ExperimentRecord
 def kind(experiment: ExperimentRecord) -> str:
     """Returns the title of the headline with its unit, for the title of a table."""
     headline = experiment.declaration.headline()
-    return f"{headline.title}{non_rfc(experiment)}, {wording.unit(headline.unit)}"
-
-
-def non_rfc(experiment: ExperimentRecord) -> str:
-    """Returns the mark of results with tolerated loss, which are not those of the RFCs; otherwise empty."""
-    tolerance = experiment.planned.loss_tolerance
-    return tolerance.label if tolerance else ""
+    return f"{headline.title}{experiment.planned.non_rfc}, {wording.unit(headline.unit)}"
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:
@@ -64,7 +58,7 @@ def with_interval(experiment: ExperimentRecord) -> str:
 
 def rate_kind(experiment: ExperimentRecord) -> str:
     """States what the headline counts; for a bidirectional throughput also the sum of both directions."""
-    return _counted(experiment) + non_rfc(experiment)
+    return _counted(experiment) + experiment.planned.non_rfc
 
 
 def _counted(experiment: ExperimentRecord) -> str:
