@@ -54,6 +54,8 @@ class GatewayModel(PlanModel):
     """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     takes_well_known_prefix: ClassVar[bool] = True
     """False if it does not start with 64:ff9b::/96 where IPv4 addresses are not global (RFC 6052 §3.1)."""
+    sends_zero_checksums: ClassVar[bool] = False
+    """True if it sends UDP checksums of 0 to IPv6, which have to be 0xFFFF there (RFC 8200 §8.1)."""
     forwards_tcp: ClassVar[bool] = True
     """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False

@@ -28,6 +28,7 @@ class JoolConfig(KernelModel):
     module: ClassVar[str | None] = "jool"
     keeps_connections: ClassVar = True
     translations: ClassVar = frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
+    sends_zero_checksums: ClassVar[bool] = True
     driver: Literal["jool"] = "jool"
     udp_timeout_s: Annotated[int, Field(ge=120)] = 300
     """Lifetime of a UDP session (RFC 6146 §4)."""
@@ -63,4 +64,5 @@ class JoolSiitConfig(KernelModel):
 
     module: ClassVar[str | None] = "jool_siit"
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    sends_zero_checksums: ClassVar[bool] = True
     driver: Literal["jool-siit"] = "jool-siit"

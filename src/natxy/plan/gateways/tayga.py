@@ -19,6 +19,7 @@ class TaygaConfig(NeighborsModel):
     """Tayga alone: SIIT, or NAT46 without connections."""
 
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    sends_zero_checksums: ClassVar[bool] = True
     takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga"] = "tayga"
     core: Core | None = None
@@ -29,6 +30,7 @@ class TaygaNetfilterConfig(ConntrackModel):
     """Stateful NAT64: Tayga gives each IPv6 host an IPv4 address of `hosts`, and nftables maps it to the pool."""
 
     translations: ClassVar = frozenset({TranslationKind.NAT64})
+    sends_zero_checksums: ClassVar[bool] = True
     takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
     core: Core | None = None

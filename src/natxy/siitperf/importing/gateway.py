@@ -88,7 +88,7 @@ def _suiting(source: Source, settings: Mapping[str, object], need: TableNeed | N
     """Returns a guess, or None if it does not suit."""
     virtual = prefix_key(source)
     well_known = virtual is not None and source.conf.address(virtual[1]) in WELL_KNOWN_PREFIX
-    if well_known and not _model(settings).takes_well_known_prefix:
+    if well_known and not model_of(settings).takes_well_known_prefix:
         return None
     if settings["driver"] == "tayga" and mapped_hosts(source) > MOST_MAPPED_HOSTS:
         return None
@@ -97,7 +97,7 @@ def _suiting(source: Source, settings: Mapping[str, object], need: TableNeed | N
 
 def _with_pool(source: Source, settings: Mapping[str, object], need: TableNeed | None) -> Chosen | None:
     """Returns a gateway with the public addresses that the connections need; None if no pool is enough."""
-    model = _model(settings)
+    model = model_of(settings)
     needed = model.ports_needed(need, source.translation) if need else None
     if need is None or needed is None:
         return Chosen(settings)
@@ -113,7 +113,8 @@ def _with_pool(source: Source, settings: Mapping[str, object], need: TableNeed |
     return Chosen(settings, _free(source, addresses))
 
 
-def _model(settings: Mapping[str, Any]) -> GatewayModel:
+def model_of(settings: Mapping[str, Any]) -> GatewayModel:
+    """Returns the gateway as a plan has it; ValidationError if these settings are not all that it needs."""
     return _MODEL.validate_python(settings)
 
 

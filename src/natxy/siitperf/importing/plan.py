@@ -16,11 +16,12 @@ from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
 from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
-from natxy.siitperf.importing.gateway import choose, gateway_field
+from natxy.siitperf.importing.gateway import choose, gateway_field, model_of
 from natxy.siitperf.importing.rates import procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, Source
 from natxy.siitperf.importing.testbed import FILL_IN, filled_in, testbed_fields
 from natxy.siitperf.importing.text import Field, plan_text
+from natxy.siitperf.importing.tolerance import tolerance_fields
 from natxy.siitperf.importing.traffic import frame_fields, port_fields
 from natxy.siitperf.importing.unused import unused
 from natxy.siitperf.program import PROCEDURES
@@ -62,6 +63,7 @@ def import_plan(source: Source) -> str:
         *port_fields(source),
         *background_fields(source),
         *rate_fields(source),
+        *tolerance_fields(source, model_of(chosen.settings)),
     ]
     fields = _plan_fields(source)
     # The other parts have said by now what differs.

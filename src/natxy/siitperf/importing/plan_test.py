@@ -169,6 +169,32 @@ def test_nat64(folder: Path) -> None:
     assert "T is 500 ms and gto 2000 ms" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "procedure", "gateway", "changed", "tolerance"),
+    [
+        ("nat64", "throughput", None, {}, '{reverse: "0.01%"}'),
+        ("nat64", "validated-connection-rate", None, {}, '{reverse: "0.01%"}'),
+        ("siit", "throughput", None, {}, '{reverse: "0.01%"}'),
+        # Nothing is translated to IPv6, or nothing is corrupted, or no frame decides on a rate.
+        ("nat64", "connection-rate", None, {}, None),
+        ("nat64", "throughput", None, {"Reverse": "0"}, None),
+        ("siit", "throughput", "map646", {}, None),
+        ("nat44", "throughput", None, {}, None),
+        ("siit", "pdv", None, {}, None),
+    ],
+)
+def test_a_gateway_that_corrupts_frames_now_and_then_has_a_loss_tolerance(
+    folder: Path, name: str, procedure: str, gateway: str | None, changed: dict[str, str], tolerance: str | None
+) -> None:
+    text = import_plan(Source(parse_conf(conf_text(name, **changed)), procedure, gateway=gateway))
+    said = "sends one frame in 65,536 to IPv6 with a UDP checksum of 0"
+    assert (f"    loss_tolerance: {tolerance}  # " in text, said in unwrapped(text)) == ((tolerance is not None,) * 2)
+    assert "loss_tolerance" not in text or tolerance
+    experiment = experiment_of(folder, text)
+    most = experiment.loss_tolerance.most if experiment.loss_tolerance else 0
+    assert most == (1e-4 if tolerance else 0)
+
+
 def test_nat64_of_many_addresses(folder: Path) -> None:
     experiment = experiment_of(folder, text_of("nat64-many", Enumerate_ips="1", Responder_tuples="2"))
     left, right = experiment.addresses.left_hosts.ranges[0], experiment.addresses.right_hosts.ranges[0]

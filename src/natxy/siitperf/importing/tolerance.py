@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the loss tolerance without which translators that corrupt a frame now and then have no rate of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
+from natxy.plan.procedures import DECLARATIONS
+from natxy.siitperf.importing.source import VALIDATING, Source
+from natxy.siitperf.importing.text import Field, mapping
+
+
+def tolerance_fields(source: Source, gateway: GatewayModel) -> list[Field]:
+    """Returns `loss_tolerance` as `natxy init` writes it, if the gateway needs one, and states the difference."""
+    direction = _to_ipv6(source)
+    takes = "loss_tolerance" in DECLARATIONS[source.procedure].takes
+    if direction is None or direction not in [*_sent(source)] or not takes or not gateway.sends_zero_checksums:
+        return []
+    source.differences.append(
+        f"{gateway.driver} sends one frame in 65,536 to IPv6 with a UDP checksum of 0, where 0xFFFF is asked for (RFC "
+        "8200 §8.1). siitperf does not check it; natxy counts the frame as lost, as a host would. `loss_tolerance` "
+        "allows these, and marks the result as non-RFC; without it, the search finds how short its trials have to be."
+    )
+    return [Field("loss_tolerance", mapping({direction: "0.01%"}), "checksums that this gateway gets wrong")]
+
+
+def _to_ipv6(source: Source) -> Directions | None:
+    """Returns the direction of frames that are translated to IPv6."""
+    left, right = source.families
+    if left == right:
+        return None
+    return Directions.REVERSE if left == Family.IPV6 else Directions.FORWARD
+
+
+def _sent(source: Source) -> Iterator[Directions]:
+    """Yields the directions of frames that decide on a rate."""
+    if not source.phase2:
+        yield Directions.FORWARD
+        if source.procedure in VALIDATING:
+            yield Directions.REVERSE
+        return
+    for direction, siitperfs in ((Directions.FORWARD, source.first), (Directions.REVERSE, source.second)):
+        if source.conf.flag(siitperfs.key):
+            yield direction
