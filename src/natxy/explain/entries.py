@@ -29,6 +29,7 @@ _CELLS: Final = re.compile(r"(?<!\\)\|")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _ALTERNATIVE: Final = re.compile(r"(.+?) \((.+)\)")
 _RFC: Final = re.compile(r"RFC \d+")
+_RUN_OF_SECTIONS: Final = re.compile(r"(.*\.)(\d+)–\1(\d+)")
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,18 @@ def _names(title: str) -> tuple[str, ...]:
     """Returns the words in a first cell: `α (alpha)` has two, and so has `left, right`."""
     parts = title.split(", ")
     alternatives = [word for part in parts if (both := _ALTERNATIVE.fullmatch(part)) for word in both.groups()]
-    return tuple(dict.fromkeys([title, *parts, *alternatives]))
+    return tuple(dict.fromkeys([title, *(_sections(parts) if "§" in title else parts), *alternatives]))
+
+
+def _sections(parts: Sequence[str]) -> Iterator[str]:
+    """Yields each section by its full name, from parts such as `RFC 9693 §5.1`, `§5.2` and `RFC 8219 §7.4–7.7`."""
+    rfc = ""
+    for part in parts:
+        standard, mark, section = part.partition("§")
+        rfc = standard.strip() or rfc
+        run = _RUN_OF_SECTIONS.fullmatch(section)
+        numbers = [f"{run[1]}{last}" for last in range(int(run[2]), int(run[3]) + 1)] if run else [section]
+        yield from (f"{rfc} §{number}" if mark else part for number in numbers)
 
 
 def _plain(cell: str) -> str:

@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from natxy.errors import PlanError
 from natxy.explain.entries import Entry, entries
 from natxy.untrusted.validation import guess
 
+_STANDARD: Final = re.compile(r"(?:rfc ?)?(\d{4,5})(?: ?§? ?(\d[\d.]*))?")
+
 
 def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
-    """Returns the entries of a word, or of the words that begin with it: `RFC 2544` has one for each section.
+    """Returns the entries of a word, or of the words that begin with it: `RFC 2544`, or `2544`, has one for each
+    section.
 
     Raises PlanError with the nearest word, or the nearest of `others` that may have been meant, when nothing explains
     it.
     """
     given = " ".join(words).strip().replace("`", "")
     wanted = given.casefold()
+    if standard := _STANDARD.fullmatch(wanted):
+        wanted = f"rfc {standard[1]}" + (f" §{standard[2]}" if standard[2] else "")
     known: dict[str, list[Entry]] = {}
     for entry in entries():
         for name in entry.names:
@@ -25,7 +32,7 @@ def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
     singular = wanted.removesuffix("s")
     if found := known.get(wanted) or known.get(singular):
         return found
-    opening = (f"{wanted} ", f"{singular} ")
+    opening = (f"{wanted} ", f"{singular} ", f"{wanted}.")
     if begun := [entry for name, of_name in known.items() if name.startswith(opening) for entry in of_name]:
         return [*dict.fromkeys(begun)]
     near = guess(wanted, [*known, *others]) or ";"

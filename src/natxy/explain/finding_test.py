@@ -43,6 +43,14 @@ def subclasses(cls: type[Any]) -> set[type[Any]]:
         (["conntrack_max"], "reference/gateways.md", "nf_conntrack_max"),
         (["RFC 2544 §24"], "explanation/conformance.md", "natxy: lab"),
         (["RFC 2544"], "explanation/conformance.md", "frame sizes"),
+        (["9693"], "explanation/conformance.md", "validation, with α"),
+        (["rfc9693", "4.10"], "explanation/conformance.md", "order of reading the state table"),
+        (["RFC 9693 §4"], "explanation/conformance.md", "tear-down rate"),
+        (["RFC 9693 §5.2"], "explanation/conformance.md", "scalability"),
+        (["RFC 8219 §7.5"], "explanation/conformance.md", "back-to-back frames"),
+        (["MLRsearch"], "reference/glossary.md", "RFC 9971"),
+        (["conditional throughput"], "reference/glossary.md", "RFC 9971"),
+        (["tsc_error_ppm"], "reference/glossary.md", "does not use"),
     ],
 )
 def test_words_and_where_they_are_explained(words: list[str], page: str, fact: str) -> None:
