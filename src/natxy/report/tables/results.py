@@ -24,7 +24,7 @@ from natxy.report.tables.statistics import (
     statistics_rows,
 )
 from natxy.report.tables.table import Column, Table
-from natxy.report.words import headlines, states, wording
+from natxy.report.words import headlines, lost_delays, states, wording
 from natxy.report.words.conditions import conditions
 from natxy.results.records import ExperimentRecord, RunRecord, State
 
@@ -78,13 +78,19 @@ def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     cells = narrow_statistics if percentiles else narrow_spread
     rows = (
         (
-            name + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
+            name
+            + lost_delays.mark(experiment)
+            + ("" if experiment.state is State.DONE else f" ({states.state(experiment)})"),
             *cells(experiment),
             headlines.baseline_ratio(experiment),
         )
         for name, experiment in zip(_short_titles(experiments), experiments, strict=True)
     )
     return Table(title, columns, tuple(row[: len(columns)] for row in rows), note=headlines.ratios_note(experiments))
+
+
+def _marked(experiment: ExperimentRecord) -> str:
+    return experiment.title + lost_delays.mark(experiment)
 
 
 def _short_titles(experiments: Sequence[ExperimentRecord]) -> Iterator[str]:
@@ -111,6 +117,6 @@ def _rfc_table(title: str, experiments: Sequence[ExperimentRecord]) -> Table:
     rows.extend(aggregate_rows(experiments))
     if any(experiment.baseline for experiment in experiments):
         rows.append((RATIO, *map(headlines.baseline_ratio, experiments)))
-    columns = (Column(""), *(Column(experiment.title, numeric=True) for experiment in experiments))
+    columns = (Column(""), *(Column(_marked(experiment), numeric=True) for experiment in experiments))
     table = Table(title, columns, tuple(rows), frozenset({MEDIAN}), percentiles_note(experiments))
     return table.with_note(intervals_note(experiments)).with_note(headlines.ratios_note(experiments))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States which delays are those of a part of the frames, because others were lost, so that a gateway looks better."""
+
+from __future__ import annotations
+
+from natxy.results.records import ExperimentRecord, RunRecord
+
+
+def mark(experiment: ExperimentRecord) -> str:
+    """Returns the mark of a result in which frames without a delay are missing; otherwise empty."""
+    return " (frames lost)" if _most_lost(experiment) else ""
+
+
+def sentences(run: RunRecord) -> list[str]:
+    """Returns a sentence for each experiment whose figures leave out lost frames."""
+    return [
+        f"{experiment.name}: up to {most:,.0f} of its frames in a direction were lost, and have no delay. Its figures "
+        "are of the others: a gateway that loses the frames which wait longest looks better than one that loses none."
+        for experiment in run.experiments
+        if (most := _most_lost(experiment))
+    ]
+
+
+def _most_lost(experiment: ExperimentRecord) -> float:
+    """Returns the most frames without a delay in a direction of a repetition; 0 where the figures are no delays."""
+    counts = (found.maximum for name, found in experiment.figure_statistics.items() if name.startswith("lost"))
+    return max(counts, default=0.0)
