@@ -162,11 +162,11 @@ template <Family F>
 class RecordAround final : public ArrivalCheck {
  public:
   explicit RecordAround(StateTable<F>& table) : table_{table} {}
-  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
-    std::uint64_t entry = arrivals.front().sequence % table_.size();
+  void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
+    std::uint64_t entry = arrivals.sequences.front() % table_.size();
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
       accepted[i] = true;
-      table_.record(entry, arrivals[i].datagram.tuple<F>());
+      table_.record(entry, arrivals.tuple<F>(i));
       if (++entry == table_.size()) entry = 0;
     }
   }

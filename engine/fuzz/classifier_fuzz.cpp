@@ -17,9 +17,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const natxy::Family family : {natxy::Family::ipv4, natxy::Family::ipv6}) {
     const natxy::TestFrameForm form(family, payload_bytes, signature.run_id, signature.stream);
-    if (form.leading({&frame, 1}) == 0) continue;
+    natxy::SignatureLanes signatures;
+    const std::size_t alone = form.read({&frame, 1}, signatures);
+    if (form.read(std::array{frame, frame, frame, frame}, signatures) != 4 * alone) __builtin_trap();
+    if (alone == 0) continue;
     if (judged.kind != natxy::FrameKind::test || judged.family != family) __builtin_trap();
-    if (form.datagram(frame) != judged.datagram) __builtin_trap();
+    if (data + form.udp_at() != judged.datagram.udp) __builtin_trap();
+    if (signatures.sequence[3] != signature.sequence || signatures.time[3] != signature.time) __builtin_trap();
   }
   // A tagged frame is classified without its tag, which hides everything behind it from a port without VLANs.
   if (natxy::VlanTag(10).is_on(frame)) {

@@ -45,13 +45,15 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
 /// Returns the sum of a number's 32-bit halves. It is congruent to the sum of the 16-bit words of the number's
 /// big-endian field at an even offset, except that the two bytes of each word are swapped.
 constexpr std::uint64_t halves_of(std::uint64_t value) { return (value >> 32) + (value & 0xFFFFFFFF); }
-/// Folds a sum to 16 bits as `fold` does, in steps that compilers vectorize.
-constexpr std::uint64_t fold_halves(std::uint64_t sum) {
-  sum = (sum >> 32) + (sum & 0xFFFFFFFF);
-  sum = (sum >> 16) + (sum & 0xFFFF);
-  sum = (sum >> 16) + (sum & 0xFFFF);
-  return ((sum >> 16) + sum) & 0xFFFF;
+/// Folds a sum, or each word of a vector of sums, to 16 bits as `fold` does, in steps that compilers vectorize.
+template <class Sums>
+constexpr Sums folded(Sums sums) {
+  sums = (sums >> 32) + (sums & 0xFFFFFFFF);
+  sums = (sums >> 16) + (sums & 0xFFFF);
+  sums = (sums >> 16) + (sums & 0xFFFF);
+  return ((sums >> 16) + sums) & 0xFFFF;
 }
+constexpr std::uint64_t fold_halves(std::uint64_t sum) { return folded(sum); }
 
 inline std::uint16_t fold(std::uint64_t sum) {
   sum = (sum >> 32) + (sum & 0xFFFFFFFF);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "flow/cycle.hpp"
 #include "flow/selection.hpp"
@@ -11,17 +13,21 @@
 
 namespace natxy {
 
-/// Holds the fields of a received test frame.
-struct Arrival {
-  std::uint64_t sequence = 0;
-  std::uint64_t time = 0;  // ticks at which the frame was built, modulo 2^48
-  Datagram datagram;
+/// Views received test frames of one stream, at most kBurst: what their signatures say, and the frames themselves.
+struct Arrivals {
+  std::span<const std::uint64_t> sequences;
+  std::span<const std::uint64_t> times;  // ticks at which the frames were built, modulo 2^48
+  std::span<const std::span<const std::uint8_t>> frames;
+  std::size_t udp_at = 0;  // offset of the UDP header in each
 
-  Arrival() = default;
-  explicit Arrival(const Datagram& carried) : datagram{carried} {
-    const Signature signature = carried.signature();
-    sequence = signature.sequence;
-    time = signature.time;
+  [[nodiscard]] std::size_t size() const { return sequences.size(); }
+  [[nodiscard]] Arrivals part(std::size_t first, std::size_t count) const {
+    return {sequences.subspan(first, count), times.subspan(first, count), frames.subspan(first, count), udp_at};
+  }
+  template <Family F>
+  [[nodiscard]] Tuple<F> tuple(std::size_t i) const {
+    const std::uint8_t* frame = frames[i].data();
+    return Datagram{frame + kEthernetBytes, frame + udp_at}.template tuple<F>();
   }
 };
 
@@ -32,7 +38,7 @@ class ArrivalCheck {
   virtual ~ArrivalCheck() = default;
   /// Sets `accepted` to whether each of `arrivals` has a four-tuple of the stream. `arrivals` are at most kBurst and of
   /// the family in which the stream arrives.
-  virtual void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) = 0;
+  virtual void accept(const Arrivals& arrivals, Lanes<bool>& accepted) = 0;
 };
 
 /// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.2).
@@ -40,10 +46,10 @@ template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:
   explicit RecordConnection(StateTable<F>& table) : table_{table} {}
-  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+  void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = arrivals[i].sequence < table_.size();
-      if (accepted[i]) table_.record(arrivals[i].sequence, arrivals[i].datagram.template tuple<F>());
+      accepted[i] = arrivals.sequences[i] < table_.size();
+      if (accepted[i]) table_.record(arrivals.sequences[i], arrivals.tuple<F>(i));
     }
   }
 
@@ -52,9 +58,9 @@ class RecordConnection final : public ArrivalCheck {
 };
 
 /// Sets `connections` to the connections of `arrivals` and returns the part used.
-inline std::span<std::uint64_t> connections_of(std::span<const Arrival> arrivals, const Cycle& cycle,
+inline std::span<std::uint64_t> connections_of(const Arrivals& arrivals, const Cycle& cycle,
                                                Lanes<std::uint64_t>& connections) {
-  for (std::size_t i = 0; i < arrivals.size(); ++i) connections[i] = arrivals[i].sequence;
+  std::ranges::copy(arrivals.sequences, connections.begin());
   const auto used = std::span(connections).first(arrivals.size());
   cycle.of(used);
   return used;
@@ -65,11 +71,11 @@ template <Family F>
 class SameConnection final : public ArrivalCheck {
  public:
   SameConnection(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
-  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+  void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
     Lanes<std::uint64_t> connections;
     for (const std::uint64_t connection : connections_of(arrivals, cycle_, connections)) table_.prefetch(connection);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = table_.at(connections[i]) == arrivals[i].datagram.template tuple<F>();
+      accepted[i] = table_.at(connections[i]) == arrivals.tuple<F>(i);
     }
   }
 
@@ -83,12 +89,12 @@ template <Family F, Selection S>
 class ReplyOfConnection final : public ArrivalCheck {
  public:
   ReplyOfConnection(const TupleSpace<F>& offered, const Cycle& cycle) : offered_{offered}, cycle_{cycle} {}
-  void accept(std::span<const Arrival> arrivals, Lanes<bool>& accepted) override {
+  void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
     Lanes<std::uint64_t> connections;
     TupleLanes<F> tuples;
     select_tuples<S>(offered_, connections_of(arrivals, cycle_, connections), tuples);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = tuples.get(i).swapped() == arrivals[i].datagram.template tuple<F>();
+      accepted[i] = tuples.get(i).swapped() == arrivals.tuple<F>(i);
     }
   }
 

@@ -7,6 +7,21 @@ namespace natxy {
 
 namespace {
 
+/// Returns how many of `numbers`, at least one, are in order from the first on, each greater by `step` than the one
+/// before it.
+std::size_t leading(std::span<const std::uint64_t> numbers, std::uint64_t step) {
+  const std::uint64_t first = numbers.front();
+  std::size_t count = 1;
+  // Nearly always, it is all of them, and compilers vectorize a loop that asks this alone.
+  if (numbers.back() == first + step * (numbers.size() - 1)) {
+    std::uint64_t differences = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i) differences |= numbers[i] ^ (first + step * i);
+    if (differences == 0) return numbers.size();
+  }
+  while (count < numbers.size() && numbers[count] == first + step * count) ++count;
+  return count;
+}
+
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
@@ -35,24 +50,23 @@ Receiver::Statistics::Statistics(const Stream& stream, std::size_t seconds, bool
 }
 
 /// Records the delays of frames that have not arrived before. Returns how many of them are in time.
-std::uint64_t Receiver::Statistics::arrive(std::span<const Arrival> distinct, std::uint64_t now) {
+std::uint64_t Receiver::Statistics::arrive(const Arrivals& distinct, std::uint64_t now) {
   std::uint64_t in_time = 0;
   // Frames that were sent together and arrive together have the same delay.
-  for (auto first = distinct.begin(); first != distinct.end();) {
-    const auto next =
-        std::find_if(first, distinct.end(), [&](const Arrival& arrival) { return arrival.time != first->time; });
-    const std::uint64_t ticks = (now - first->time) & kMask48;
-    const auto frames = static_cast<std::uint64_t>(next - first);
+  for (auto times = distinct.times; !times.empty();) {
+    const std::size_t frames = leading(times, 0);
+    const std::uint64_t ticks = (now - times.front()) & kMask48;
     delay.record(ticks, frames);
     if (ticks <= timeout) in_time += frames;
-    first = next;
+    times = times.subspan(frames);
   }
   if (!variation && !tagged) return in_time;
-  for (const Arrival& arrival : distinct) {
-    const std::uint64_t ticks = (now - arrival.time) & kMask48;
-    if (variation) variation->arrive(arrival.sequence, ticks);
-    if (tagged && arrival.sequence >= tagged->first && (arrival.sequence - tagged->first) % tagged->stride == 0) {
-      const std::uint64_t index = (arrival.sequence - tagged->first) / tagged->stride;
+  for (std::size_t i = 0; i < distinct.size(); ++i) {
+    const std::uint64_t sequence = distinct.sequences[i];
+    const std::uint64_t ticks = (now - distinct.times[i]) & kMask48;
+    if (variation) variation->arrive(sequence, ticks);
+    if (tagged && sequence >= tagged->first && (sequence - tagged->first) % tagged->stride == 0) {
+      const std::uint64_t index = (sequence - tagged->first) / tagged->stride;
       if (index < tagged->count) tagged_delays[index] = ticks;
     }
   }
@@ -102,15 +116,19 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
   for (std::size_t stream = 0; stream < receptions_.size(); ++stream) {
     Reception& reception = receptions_[stream];
     if (!reception.statistics) continue;
-    const std::size_t count = reception.form.leading(frames);
-    if (count == 0) continue;
-    const auto arrivals = std::span(arrivals_).first(count);
-    for (std::size_t i = 0; i < count; ++i) arrivals[i] = Arrival(reception.form.datagram(frames[i]));
-    const auto kept = std::remove_if(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
-      return arrival.sequence >= reception.stream.frames;
-    });
-    reception.counts.misrouted += static_cast<std::uint64_t>(arrivals.end() - kept);
-    record(queue, stream, {arrivals.begin(), kept}, now);
+    const std::size_t intact = reception.form.read(frames, signatures_);
+    if (intact == 0) continue;
+    const auto sequences = std::span<const std::uint64_t>(signatures_.sequence).first(intact);
+    const auto beyond = std::ranges::find_if(sequences, [&](std::uint64_t n) { return n >= reception.stream.frames; });
+    const auto count = static_cast<std::size_t>(beyond - sequences.begin());
+    if (count == 0) {
+      ++reception.counts.misrouted;
+      return 1;
+    }
+    record(queue, stream,
+           {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),
+            reception.form.udp_at()},
+           now);
     return count;
   }
   return 0;
@@ -138,43 +156,48 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     ++reception.counts.misrouted;
     return;
   }
-  record(queue, signature.stream, std::array{Arrival(judged.datagram)}, now);
+  record(queue, signature.stream,
+         {{&signature.sequence, 1},
+          {&signature.time, 1},
+          {&frame, 1},
+          static_cast<std::size_t>(judged.datagram.udp - frame.data())},
+         now);
 }
 
-void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival> arrivals, std::uint64_t now) {
-  if (arrivals.empty()) return;
+/// Records intact frames of a stream that ends here, with numbers that it has.
+void Receiver::record(Queue& queue, std::size_t stream, const Arrivals& arrivals, std::uint64_t now) {
   Reception& reception = receptions_[stream];
   Counts& counts = reception.counts;
   Statistics& statistics = *reception.statistics;
   Lanes<bool> accepted;
-  if (reception.stream.check) {
-    reception.stream.check->accept(arrivals, accepted);
-  } else {
-    accepted.fill(true);
-  }
+  if (reception.stream.check) reception.stream.check->accept(arrivals, accepted);
   std::uint64_t distinct = 0;
   std::uint64_t in_time = 0;
-  const auto keep = [&](std::span<const Arrival> kept) {
+  const auto keep = [&](const Arrivals& kept) {
     distinct += kept.size();
     in_time += statistics.arrive(kept, now);
   };
-  for (std::size_t i = 0; i < arrivals.size();) {
-    if (!accepted[i]) {
-      ++counts.misrouted;
-      ++i;
-      continue;
-    }
+  for (std::size_t next = 0; next < arrivals.size();) {
     // Consecutive numbers, as nearly all are, are looked up together.
-    const std::size_t first = i++;
-    while (i < arrivals.size() && accepted[i] && arrivals[i].sequence == arrivals[i - 1].sequence + 1) ++i;
-    const auto run = arrivals.subspan(first, i - first);
-    if (statistics.window.arrive_in_order(run.front().sequence, run.size())) {
+    std::size_t count = leading(arrivals.sequences.subspan(next), 1);
+    if (reception.stream.check) {
+      const auto candidates = std::span<const bool>(accepted).subspan(next, count);
+      count = static_cast<std::size_t>(std::ranges::find(candidates, false) - candidates.begin());
+      if (count == 0) {
+        ++counts.misrouted;
+        ++next;
+        continue;
+      }
+    }
+    const Arrivals run = arrivals.part(next, count);
+    next += count;
+    if (statistics.window.arrive_in_order(run.sequences.front(), run.size())) {
       keep(run);
       continue;
     }
-    for (const Arrival& arrival : run) {
-      const bool overtaken = arrival.sequence < statistics.window.next();
-      switch (statistics.window.arrive(arrival.sequence)) {
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      const bool overtaken = run.sequences[i] < statistics.window.next();
+      switch (statistics.window.arrive(run.sequences[i])) {
         case SequenceWindow::Arrival::duplicate:
           ++counts.duplicate;
           continue;
@@ -185,7 +208,7 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
           break;
       }
       if (overtaken) ++counts.reordered;
-      keep({&arrival, 1});
+      keep(run.part(i, 1));
     }
   }
   if (distinct == 0) return;
@@ -193,16 +216,16 @@ void Receiver::record(Queue& queue, std::size_t stream, std::span<const Arrival>
   counts.timed_out += distinct - in_time;
   received_.add(distinct);
   statistics.note_silence(now);
-  statistics.last_delay = least_delay(queue, arrivals.back(), now);
+  statistics.last_delay = least_delay(queue, arrivals.times.back(), now);
   if (now < start_) return;
   const std::size_t second = std::min((now - start_) / clock_.hz(), statistics.per_second.size() - 1);
   statistics.per_second[second] += in_time;
 }
 
-/// Returns the delay of a frame as if it had arrived just after the last poll: while the tester's core is away, frames
-/// that have arrived wait for it.
-std::uint64_t Receiver::least_delay(const Queue& queue, const Arrival& arrival, std::uint64_t now) {
-  const std::uint64_t delay = (now - arrival.time) & kMask48;
+/// Returns the delay of a frame built at `time` as if it had arrived just after the last poll: while the tester's core
+/// is away, frames that have arrived wait for it.
+std::uint64_t Receiver::least_delay(const Queue& queue, std::uint64_t time, std::uint64_t now) {
+  const std::uint64_t delay = (now - time) & kMask48;
   const std::uint64_t waited = queue.polled == 0 ? 0 : now - queue.polled;
   return delay > waited ? delay - waited : 0;
 }

@@ -72,7 +72,7 @@ class Receiver final : public Task {
 
   struct Statistics {
     Statistics(const Stream& stream, std::size_t seconds, bool shared);
-    std::uint64_t arrive(std::span<const Arrival> distinct, std::uint64_t now);
+    std::uint64_t arrive(const Arrivals& distinct, std::uint64_t now);
     void note_silence(std::uint64_t now);
 
     SequenceWindow window;
@@ -115,8 +115,8 @@ class Receiver final : public Task {
   void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   std::size_t take_plain(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   void take_odd(Queue& queue, Frame frame, std::uint64_t now);
-  void record(Queue& queue, std::size_t stream, std::span<const Arrival> arrivals, std::uint64_t now);
-  [[nodiscard]] static std::uint64_t least_delay(const Queue& queue, const Arrival& arrival, std::uint64_t now);
+  void record(Queue& queue, std::size_t stream, const Arrivals& arrivals, std::uint64_t now);
+  [[nodiscard]] static std::uint64_t least_delay(const Queue& queue, std::uint64_t time, std::uint64_t now);
   void take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now);
   void report_own(TrialReport& trial, PortReport& port) const;
 
@@ -132,7 +132,7 @@ class Receiver final : public Task {
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.
   std::array<Frame, kBurst> frames_;
-  std::array<Arrival, kBurst> arrivals_;
+  SignatureLanes signatures_;
   /// Holds the start of a foreign frame in preallocated memory.
   struct Sample {
     FrameKind kind;

@@ -40,11 +40,25 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
   store_signature(signature.data(), {stream, run_id, 0, 0});
   for (std::size_t i = 0; i < kSequenceOffset; ++i) byte(udp_at_ + kUdpBytes + i, signature.at(i));
 
-  const auto stretch = [&](std::size_t at) {
-    return Stretch{load_raw<TwoWords>(known.data() + at), load_raw<TwoWords>(value.data() + at)};
+  const auto known_at = [&]<class Bytes>(Known<Bytes>& here, std::size_t at) {
+    here = {load_raw<Bytes>(known.data() + at), load_raw<Bytes>(value.data() + at)};
   };
-  headers_ = stretch(kHeadersAt);
-  datagram_ = stretch(udp_at_);
+  known_at(headers_, kHeadersAt);
+  known_at(datagram_, udp_at_);
+  known_at(start_, kHeadersAt);
+  known_at(stream_, udp_at_ + kUdpBytes);
+  const auto words_at = [&](std::size_t first, const auto& places) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      Known<std::uint64_t> word;
+      known_at(word, first + 8 * places[i]);
+      words_[i] = {FourWords{} + word.bits, FourWords{} + word.value};
+    }
+  };
+  if (family == Family::ipv4) {
+    words_at(Words<Family::ipv4>::kFirst, Words<Family::ipv4>::kKnown);
+  } else {
+    words_at(Words<Family::ipv6>::kFirst, Words<Family::ipv6>::kKnown);
+  }
 }
 
 }  // namespace natxy

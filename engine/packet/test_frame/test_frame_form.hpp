@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "packet/address.hpp"
+#include "packet/burst.hpp"
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
 #include "packet/classifier.hpp"
@@ -15,6 +18,17 @@
 #include "packet/test_frame/transpose.hpp"
 
 namespace natxy {
+
+/// Holds what the signatures of a burst say, one of each field per frame.
+struct SignatureLanes {
+  Lanes<std::uint64_t> sequence;
+  Lanes<std::uint64_t> time;
+
+  void set(std::size_t lane, const Signature& signature) {
+    sequence[lane] = signature.sequence;
+    time[lane] = signature.time;
+  }
+};
 
 /// Recognises the form in which nearly all test frames of a stream arrive: intact, with the stream's length and the
 /// trial's run id, without options or extension headers. This takes a fraction of the time of `classify`, which handles
@@ -25,35 +39,77 @@ class TestFrameForm {
 
   TestFrameForm(Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream);
 
-  /// Returns how many of `frames`, from the first on, have this form. `classify` classifies all of them as test frames,
-  /// and maybe others, too.
-  [[nodiscard]] std::size_t leading(std::span<const Frame> frames) const {
-    return family_ == Family::ipv4 ? leading<Family::ipv4>(frames) : leading<Family::ipv6>(frames);
+  /// Reads the signatures of the first of `frames`, at most kBurst, that have this form. Returns their number.
+  /// `classify` classifies all of them as test frames, and maybe others, too.
+  std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
+    return family_ == Family::ipv4 ? read<Family::ipv4>(frames, signatures) : read<Family::ipv6>(frames, signatures);
   }
 
-  /// Returns the datagram in a frame of this form.
-  [[nodiscard]] Datagram datagram(Frame frame) const { return {frame.data() + kEthernetBytes, frame.data() + udp_at_}; }
+  /// Returns the offset of the UDP header in a frame of this form.
+  [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
 
  private:
-  /// Holds the known bits of sixteen consecutive bytes of a frame.
-  struct Stretch {
-    TwoWords known{};
-    TwoWords value{};
+  /// Holds the known bits of some bytes of a frame, or of the same word of four frames.
+  template <class Bytes>
+  struct Known {
+    Bytes bits{};
+    Bytes value{};
 
-    [[nodiscard]] TwoWords differences(const std::uint8_t* bytes) const {
-      return (load_raw<TwoWords>(bytes) ^ value) & known;
-    }
+    [[nodiscard]] Bytes differences(Bytes bytes) const { return (bytes ^ value) & bits; }
+    [[nodiscard]] Bytes differences_at(const std::uint8_t* bytes) const { return differences(load_raw<Bytes>(bytes)); }
   };
 
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
 
+  /// Adds words of four frames in one's complement.
+  struct FourSums {
+    FourWords all{};   // of whole words, modulo 2^64
+    FourWords high{};  // of their upper halves
+
+    void add(FourWords words) {
+      all += words;
+      high += words >> 32;
+    }
+    /// Returns the sums of both halves of the words.
+    [[nodiscard]] FourWords halves() const { return all - (high << 32) + high; }
+  };
+
+  /// Describes the words up to the end of the signature by which four frames are read.
   template <Family F>
-  [[nodiscard]] std::size_t leading(std::span<const Frame> frames) const {
+  struct Words {
+    static constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
+    static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
+    static constexpr std::size_t kCount = F == Family::ipv4 ? 6 : 8;
+    static constexpr std::size_t kFirst = kEnd - 8 * kCount;              // in the IP header
+    static constexpr std::size_t kAddresses = F == Family::ipv4 ? 1 : 0;  // its last two bytes begin the addresses
+    static constexpr std::size_t kChecksum = (kUdp + 6 - kFirst) / 8;     // its third quarter is UDP's checksum
+    static_assert((kUdp + 6 - kFirst) % 8 == 4);
+    // Those with known bits. The bytes before IPv6's are compared apart.
+    static constexpr auto kKnown = [] {
+      if constexpr (F == Family::ipv4) return std::array<std::size_t, 4>{0, 1, 3, 4};
+      if constexpr (F == Family::ipv6) return std::array<std::size_t, 3>{0, 5, 6};
+    }();
+  };
+
+  template <Family F>
+  std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
     // The compiler does not have to reload a local copy after other stores.
     const TestFrameForm form = *this;
     std::size_t count = 0;
-    while (count < frames.size() && form.has<F>(frames[count])) ++count;
+    // Where streams alternate, trying to read four frames would be in vain.
+    if (kFourWordsFitRegister && frames.size() >= 4 && form.is_of_stream<F>(frames[1]) &&
+        form.is_of_stream<F>(frames[3])) {
+      while (count + 4 <= frames.size() && form.read_four<F>(&frames[count], signatures, count)) count += 4;
+    }
+    for (; count < frames.size() && form.has<F>(frames[count]); ++count) {
+      signatures.set(count, load_signature(frames[count].data() + Words<F>::kEnd - kSignatureBytes));
+    }
     return count;
+  }
+
+  template <Family F>
+  [[nodiscard]] bool is_of_stream(Frame frame) const {
+    return frame.size() >= bytes_ && stream_.differences_at(frame.data() + Words<F>::kUdp + kUdpBytes) == 0;
   }
 
   template <Family F>
@@ -61,7 +117,7 @@ class TestFrameForm {
     constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
     if (frame.size() < bytes_) return false;
     const std::uint8_t* bytes = frame.data();
-    const TwoWords differences = headers_.differences(bytes + kHeadersAt) | datagram_.differences(bytes + kUdp);
+    const TwoWords differences = headers_.differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + kUdp);
     if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + kUdp + 6) == 0) return false;
     // The UDP checksum covers everything from the addresses on.
     constexpr std::size_t kAddresses = kEthernetBytes + (F == Family::ipv4 ? 12 : 8);
@@ -81,14 +137,79 @@ class TestFrameForm {
     }
   }
 
+  /// Reads the signatures of four frames into the lanes from `lane` on, if `has` is true for each; otherwise returns
+  /// false. An operation compares or adds the same word of all four.
+  template <Family F>
+  [[gnu::always_inline]] bool read_four(const Frame* frames, SignatureLanes& signatures, std::size_t lane) const {
+    using In = Words<F>;
+    std::uint32_t differences = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (frames[i].size() < bytes_) return false;
+      if constexpr (F == Family::ipv6) differences |= start_.differences_at(frames[i].data() + kHeadersAt);
+    }
+    if (differences != 0) return false;
+    const std::array<FourWords, In::kCount> words = words_of<In::kCount>(frames, In::kFirst);
+    FourWords wrong = (words[In::kChecksum] & 0xFFFF'0000'0000) == 0;
+    for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
+    FourSums sum{(words[In::kAddresses] >> 48) + pseudo_header_};
+    for (std::size_t i = In::kAddresses + 1; i < In::kCount; ++i) sum.add(words[i]);
+    FourWords rest{};
+    if (bytes_ > In::kEnd) {
+      rest = FourWords{rest_of<F>(frames[0]), rest_of<F>(frames[1]), rest_of<F>(frames[2]), rest_of<F>(frames[3])};
+    }
+    wrong |= folded(sum.halves() + rest) != 0xFFFF;
+    if constexpr (F == Family::ipv4) {
+      FourSums header;
+      header.add(words[0] >> 16);
+      header.add(words[1]);
+      header.add(words[2] & kMask48);
+      wrong |= folded(header.halves()) != 0xFFFF;
+    }
+    if ((wrong[0] | wrong[1] | wrong[2] | wrong[3]) != 0) return false;
+    const FourWords last = swapped_bytes(words[In::kCount - 1]);
+    const FourWords sequence = (swapped_bytes(words[In::kCount - 2]) << 16 | last >> 48) & kMask48;
+    const FourWords time = last & kMask48;
+    std::memcpy(&signatures.sequence[lane], &sequence, sizeof sequence);
+    std::memcpy(&signatures.time[lane], &time, sizeof time);
+    return true;
+  }
+
+  /// Returns the words from offset `first` on of four frames: each vector is one word of all.
+  template <std::size_t kCount>
+  static std::array<FourWords, kCount> words_of(const Frame* frames, std::size_t first) {
+    std::array<FourWords, kCount> words;
+    const auto at = [&](std::size_t frame, std::size_t word) { return frames[frame].data() + first + 8 * word; };
+    for (std::size_t word = 0; word + 4 <= kCount; word += 4) {
+      const auto columns = transposed(std::array{load_raw<FourWords>(at(0, word)), load_raw<FourWords>(at(1, word)),
+                                                 load_raw<FourWords>(at(2, word)), load_raw<FourWords>(at(3, word))});
+      std::copy_n(columns.begin(), 4, words.begin() + word);
+    }
+    if constexpr (kCount % 4 == 2) {
+      const auto columns =
+          transposed(std::array{load_raw<TwoWords>(at(0, kCount - 2)), load_raw<TwoWords>(at(1, kCount - 2)),
+                                load_raw<TwoWords>(at(2, kCount - 2)), load_raw<TwoWords>(at(3, kCount - 2))});
+      std::copy_n(columns.begin(), 2, words.end() - 2);
+    }
+    return words;
+  }
+
+  /// Returns the sum of the bytes behind the signature.
+  template <Family F>
+  [[nodiscard]] std::uint64_t rest_of(Frame frame) const {
+    return checksum_of(frame.data() + Words<F>::kEnd, bytes_ - Words<F>::kEnd);
+  }
+
   Family family_;
   std::size_t udp_at_;
   std::size_t bytes_;
   std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the addresses on
   unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
   std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
-  Stretch headers_;
-  Stretch datagram_;  // the UDP header and the start of the signature
+  Known<TwoWords> headers_;
+  Known<TwoWords> datagram_;                 // the UDP header and the start of the signature
+  Known<std::uint32_t> start_;               // of the headers
+  Known<std::uint32_t> stream_;              // in the signature, with its magic
+  std::array<Known<FourWords>, 4> words_{};  // those of Words::kKnown
 };
 
 }  // namespace natxy

@@ -15,9 +15,10 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint16_t kRun = 0xABCD;
 constexpr std::uint8_t kStream = 3;
+constexpr std::uint64_t kTime = 0x0102'0304'0506;
 
 template <Family F>
-Bytes test_frame(std::size_t size) {
+Bytes test_frame(std::size_t size, std::uint64_t sequence) {
   FrameFormat format;
   format.size = size;
   format.stream = kStream;
@@ -27,12 +28,12 @@ Bytes test_frame(std::size_t size) {
   std::uint8_t* const at = bytes.data();
   TupleLanes<F> tuples;
   tuples.set(0, {1, 2, 3, 4});
-  frame.write({&at, 1}, tuples, {5, 1}, 6);
+  frame.write({&at, 1}, tuples, {sequence, 1}, kTime);
   return bytes;
 }
 
-Bytes test_frame(Family family, std::size_t size) {
-  return family == Family::ipv4 ? test_frame<Family::ipv4>(size) : test_frame<Family::ipv6>(size);
+Bytes test_frame(Family family, std::size_t size, std::uint64_t sequence = 5) {
+  return family == Family::ipv4 ? test_frame<Family::ipv4>(size, sequence) : test_frame<Family::ipv6>(size, sequence);
 }
 
 /// Makes the form of the frames that `test_frame` builds.
@@ -42,7 +43,8 @@ TestFrameForm form_of(Family family, std::size_t size) {
 
 std::size_t leading(const TestFrameForm& form, const std::vector<Bytes>& bytes) {
   const std::vector<TestFrameForm::Frame> frames(bytes.begin(), bytes.end());
-  return form.leading(frames);
+  SignatureLanes signatures;
+  return form.read(frames, signatures);
 }
 
 /// Recomputes the checksums, so that the change of a field is the only deviation.
@@ -68,7 +70,25 @@ TEST(TestFrameForm, RecognisesItsStreamsFramesOfAnyLength) {
       const Bytes bytes = test_frame(family, size);
       const TestFrameForm form = form_of(family, size);
       ASSERT_EQ(leading(form, {bytes}), 1U) << size;
-      ASSERT_EQ(form.datagram(bytes), classify(bytes).datagram);
+      ASSERT_EQ(leading(form, std::vector(7, bytes)), 7U) << size;
+      ASSERT_EQ(bytes.data() + form.udp_at(), classify(bytes).datagram.udp);
+    }
+  }
+}
+
+TEST(TestFrameForm, ReadsEachSignatureIntoItsLane) {
+  for (const Family family : {Family::ipv4, Family::ipv6}) {
+    std::vector<Bytes> bytes;
+    const auto sequence = [](std::uint64_t i) { return 0x1122'3344'5566 + i * 0x0101'0101'0101; };
+    for (std::size_t i = 0; i < kBurst; ++i) bytes.push_back(test_frame(family, 100, sequence(i)));
+    const std::vector<TestFrameForm::Frame> frames(bytes.begin(), bytes.end());
+    for (std::size_t count = 0; count <= kBurst; ++count) {
+      SignatureLanes signatures;
+      ASSERT_EQ(form_of(family, 100).read(std::span(frames).first(count), signatures), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(signatures.sequence[i], sequence(i));
+        ASSERT_EQ(signatures.time[i], kTime);
+      }
     }
   }
 }
@@ -103,9 +123,54 @@ TEST(TestFrameForm, NoFlippedBitBehindTheLinkHeaderPasses) {
         Bytes frame = intact;
         frame[bit / 8] ^= static_cast<std::uint8_t>(0x80U >> bit % 8);
         ASSERT_EQ(leading(form, {frame}), free ? 1U : 0U) << "bit " << bit;
+        // Four frames are read together, and another way.
+        std::vector<Bytes> four(4, intact);
+        four[bit % 4] = frame;
+        ASSERT_EQ(leading(form, four), free ? 4U : bit % 4) << "bit " << bit;
       }
     }
   }
+}
+
+/// Makes a frame of a stream, or something like it.
+Bytes altered_frame(Family family, std::size_t size, std::mt19937_64& random) {
+  Bytes frame = test_frame(family, size, random() & kMask48);
+  // Mostly in the headers and the signature, where most bytes matter.
+  for (std::size_t flips = random() % 3; flips > 0; --flips) {
+    frame[random() % std::min<std::size_t>(frame.size(), 96)] ^= static_cast<std::uint8_t>(1U << random() % 8);
+  }
+  if (random() % 2 == 0) recompute_checksums(frame);
+  if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
+  // AddressSanitizer reports reads beyond the end of the frame.
+  frame.shrink_to_fit();
+  return frame;
+}
+
+TEST(TestFrameForm, ReadsFourFramesAsEachAlone) {
+  std::mt19937_64 random(3);
+  std::array<std::size_t, 10> by_count{};
+  for (int round = 0; round < 50'000; ++round) {
+    const std::size_t size = 84 + random() % (random() % 8 == 0 ? 1435 : 60);
+    const Family family = random() % 2 == 0 ? Family::ipv4 : Family::ipv6;
+    const TestFrameForm form = form_of(family, size);
+    std::vector<Bytes> burst;
+    for (std::size_t left = 1 + random() % 9; left > 0; --left) {
+      burst.push_back(random() % 4 == 0 ? altered_frame(family, size, random)
+                                        : test_frame(family, size, random() & kMask48));
+    }
+    const auto odd = std::ranges::find_if(burst, [&](const Bytes& frame) { return leading(form, {frame}) == 0; });
+    const auto count = static_cast<std::size_t>(odd - burst.begin());
+    const std::vector<TestFrameForm::Frame> frames(burst.begin(), burst.end());
+    SignatureLanes signatures;
+    ASSERT_EQ(form.read(frames, signatures), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Signature signature = classify(frames[i]).datagram.signature();
+      ASSERT_EQ(signatures.sequence[i], signature.sequence);
+      ASSERT_EQ(signatures.time[i], signature.time);
+    }
+    ++by_count.at(count);
+  }
+  for (const std::size_t rounds : by_count) EXPECT_GT(rounds, 500U);
 }
 
 TEST(TestFrameForm, AcceptsOnlyTestFramesOfTheClassifier) {
@@ -115,22 +180,14 @@ TEST(TestFrameForm, AcceptsOnlyTestFramesOfTheClassifier) {
   for (int round = 0; round < 250'000; ++round) {
     const std::size_t size = 84 + random() % (random() % 8 == 0 ? 1435 : 60);
     const Family family = random() % 2 == 0 ? Family::ipv4 : Family::ipv6;
-    Bytes frame = test_frame(family, size);
-    // Mostly in the headers and the signature, where most bytes matter.
-    for (std::size_t flips = random() % 3; flips > 0; --flips) {
-      frame[random() % std::min<std::size_t>(frame.size(), 96)] ^= static_cast<std::uint8_t>(1U << random() % 8);
-    }
-    if (random() % 2 == 0) recompute_checksums(frame);
-    if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
-    // AddressSanitizer reports reads beyond the end of the frame.
-    frame.shrink_to_fit();
+    const Bytes frame = altered_frame(family, size, random);
     const TestFrameForm form = form_of(family, size);
     const Classified judged = classify(frame);
     if (leading(form, {frame}) == 1) {
       ++plain;
       ASSERT_EQ(judged.kind, FrameKind::test);
       ASSERT_EQ(judged.family, family);
-      ASSERT_EQ(judged.datagram, form.datagram(frame));
+      ASSERT_EQ(judged.datagram.udp, frame.data() + form.udp_at());
     } else {
       ++odd.at(static_cast<std::size_t>(judged.kind));
     }

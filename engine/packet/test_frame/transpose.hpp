@@ -10,6 +10,12 @@ namespace natxy {
 using FourWords = std::uint64_t __attribute__((vector_size(32)));
 using TwoWords = std::uint64_t __attribute__((vector_size(16)));
 
+#ifdef __AVX2__
+inline constexpr bool kFourWordsFitRegister = true;
+#else
+inline constexpr bool kFourWordsFitRegister = false;
+#endif
+
 /// Transposes a matrix: word j of row i becomes word i of row j.
 inline std::array<FourWords, 4> transposed(const std::array<FourWords, 4>& rows) {
   const FourWords even_of_first = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);
@@ -27,6 +33,21 @@ inline std::array<TwoWords, 4> transposed(const std::array<FourWords, 2>& rows) 
   const FourWords odd = __builtin_shufflevector(rows[0], rows[1], 1, 5, 3, 7);
   return {__builtin_shufflevector(even, even, 0, 1), __builtin_shufflevector(odd, odd, 0, 1),
           __builtin_shufflevector(even, even, 2, 3), __builtin_shufflevector(odd, odd, 2, 3)};
+}
+
+inline std::array<FourWords, 2> transposed(const std::array<TwoWords, 4>& rows) {
+  const FourWords even = __builtin_shufflevector(rows[0], rows[2], 0, 1, 2, 3);
+  const FourWords odd = __builtin_shufflevector(rows[1], rows[3], 0, 1, 2, 3);
+  return {__builtin_shufflevector(even, odd, 0, 4, 2, 6), __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+}
+
+/// Reverses the bytes of each word.
+inline FourWords swapped_bytes(FourWords words) {
+  using Bytes = std::uint8_t __attribute__((vector_size(32)));
+  const auto bytes = reinterpret_cast<Bytes>(words);
+  return reinterpret_cast<FourWords>(__builtin_shufflevector(bytes, bytes, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11,
+                                                             10, 9, 8, 23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28,
+                                                             27, 26, 25, 24));
 }
 
 }  // namespace natxy
