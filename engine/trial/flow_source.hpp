@@ -72,25 +72,33 @@ class ReplyFlows final : public FlowSource<F> {
  public:
   ReplyFlows(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
   void fill(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) override {
-    if (sequences != ahead_ || count > fetched_) fetch(sequences, count);
-    for (std::size_t i = 0; i < count; ++i) tuples.set(i, table_.at(connections_[i]).swapped());
-    fetch({sequences.at(count), sequences.stride}, count);
+    if (sequences != ahead_ || count > found_) {
+      find(sequences, count);
+      for (std::size_t i = 0; i < count; ++i) table_.prefetch(next_[i]);
+    }
+    const Lanes<std::uint64_t> connections = next_;
+    find({sequences.at(count), sequences.stride}, count);
+    // The table is far larger than any cache, so entries are prefetched a burst ahead, and by turns: a core that asks
+    // for those of a whole burst at once has to wait.
+    for (std::size_t i = 0; i < count; ++i) {
+      tuples.set(i, table_.at(connections[i]).swapped());
+      table_.prefetch(next_[i]);
+    }
   }
 
  private:
-  /// Prefetches the entries of a burst. The table is far larger than any cache, so this is done a burst ahead.
-  void fetch(const Series& sequences, std::size_t count) {
-    cycle_.at(sequences, std::span(connections_).first(count));
-    for (std::size_t i = 0; i < count; ++i) table_.prefetch(connections_[i]);
+  /// Sets `next_` to the connections of the first `count` frames of `sequences`.
+  void find(const Series& sequences, std::size_t count) {
+    cycle_.at(sequences, std::span(next_).first(count));
     ahead_ = sequences;
-    fetched_ = count;
+    found_ = count;
   }
 
   const StateTable<F>& table_;
   Cycle cycle_;
-  Lanes<std::uint64_t> connections_{};  // those of the first `fetched_` frames of `ahead_`
+  Lanes<std::uint64_t> next_{};  // those of the first `found_` frames of `ahead_`
   Series ahead_;
-  std::size_t fetched_ = 0;
+  std::size_t found_ = 0;
 };
 
 }  // namespace natxy
