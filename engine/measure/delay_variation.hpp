@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/histogram.hpp"
+#include "measure/own_lines.hpp"
 
 namespace natxy {
 
@@ -79,7 +80,7 @@ class DelayVariation {
   };
   Frame& at(std::uint64_t sequence) { return recent_[sequence % kRecent]; }
 
-  std::vector<Frame> recent_;
+  OwnLines<Frame> recent_;
   SignedHistogram variation_;
 };
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "measure/own_lines.hpp"
 #include "packet/address.hpp"
 
 namespace natxy {
@@ -62,7 +62,7 @@ class Histogram {
   }
   static std::uint64_t upper_bound_of(std::size_t bucket);
 
-  std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(kBuckets);
+  OwnLines<std::uint64_t> counts_ = OwnLines<std::uint64_t>(kBuckets);
   std::uint64_t count_ = 0;
   std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max_ = 0;

@@ -5,7 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "measure/own_lines.hpp"
 
 namespace natxy {
 
@@ -121,7 +122,7 @@ class SequenceWindow {
   }
 
   std::uint64_t width_;
-  std::vector<std::uint64_t> seen_;
+  OwnLines<std::uint64_t> seen_;
   std::uint64_t base_ = 0;  // lowest number in the window
   std::uint64_t next_ = 0;  // first number above it
   std::optional<LostRange> forgotten_;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "measure/own_lines.hpp"
 #include "packet/vlan_tag.hpp"
 
 namespace natxy {
@@ -38,8 +39,8 @@ class VlanReception {
   static constexpr std::size_t kMostPorts = 2;
   static constexpr std::size_t kMostWaiting = 256;
 
-  struct Queue {
-    std::array<std::vector<rte_mbuf*>, kMostPorts> waiting;  // by port
+  struct alignas(kCacheLine) Queue {
+    std::array<OwnLines<rte_mbuf*>, kMostPorts> waiting;  // by port
     std::uint64_t others = 0;
   };
 

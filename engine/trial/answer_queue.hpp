@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "measure/own_lines.hpp"
 #include "packet/neighbor_messages.hpp"
 #include "port/port.hpp"
 
@@ -39,7 +40,6 @@ class AnswerQueue {
 
  private:
   static constexpr std::size_t kMost = 256;
-  static constexpr std::size_t kCacheLine = 64;
 
   const Port& port_;
   std::uint16_t queue_;

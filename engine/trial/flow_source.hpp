@@ -7,13 +7,14 @@
 #include "flow/cycle.hpp"
 #include "flow/selection.hpp"
 #include "flow/tuple_space.hpp"
+#include "measure/own_lines.hpp"
 #include "state/state_table.hpp"
 
 namespace natxy {
 
 /// Generates the four-tuples of a stream, a burst per call, so that the virtual call costs next to nothing per frame.
 template <Family F>
-class FlowSource {
+class alignas(kCacheLine) FlowSource {
  public:
   virtual ~FlowSource() = default;
   /// Sets `tuples` to the tuples of the first `count` frames of `sequences`, at most kBurst.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "measure/own_lines.hpp"
 #include "pace/clock.hpp"
 #include "pace/turns.hpp"
 #include "packet/test_frame/frame_template.hpp"
@@ -16,7 +17,7 @@
 namespace natxy {
 
 /// Writes the frames of a sender, a burst per call, so that the virtual call costs next to nothing per frame.
-class FrameSource {
+class alignas(kCacheLine) FrameSource {
  public:
   virtual ~FrameSource() = default;
   /// Returns the length of the longest frame, in bytes without FCS.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "measure/own_lines.hpp"
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
 #include "packet/signature.hpp"
@@ -80,8 +81,8 @@ class Receiver final : public Task {
     Histogram delay;
     std::optional<DelayVariation> variation;
     std::optional<TaggedFrames> tagged;
-    std::vector<std::optional<std::uint64_t>> tagged_delays;
-    std::vector<std::uint64_t> per_second;
+    OwnLines<std::optional<std::uint64_t>> tagged_delays;
+    OwnLines<std::uint64_t> per_second;
     std::uint64_t last_arrival = 0;
     std::uint64_t last_delay = 0;  // of the frame that arrived last; the least that it can have been
     std::uint64_t silence_start = 0;
@@ -121,12 +122,12 @@ class Receiver final : public Task {
   void report_own(TrialReport& trial, PortReport& port) const;
 
   const Port& port_;
-  std::vector<Queue> queues_;
+  OwnLines<Queue> queues_;
   const Neighbors& neighbors_;
   std::uint16_t run_id_;
   std::uint64_t start_;
   Clock clock_;
-  std::vector<Reception> receptions_;
+  OwnLines<Reception> receptions_;
   Counter received_;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};

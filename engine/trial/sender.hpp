@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "measure/own_lines.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
 #include "pace/turns.hpp"
@@ -37,7 +38,7 @@ class Sender final : public Task {
         setup_{setup},
         total_{in_slice(setup.schedule.frames())} {
     const std::size_t seconds = (setup.give_up_at - setup.trial_start) / setup.second + 2;
-    for (const std::size_t stream : setup.streams) parts_.push_back({stream, 0, std::vector<std::uint64_t>(seconds)});
+    for (const std::size_t stream : setup.streams) parts_.push_back({stream, 0, OwnLines<std::uint64_t>(seconds)});
   }
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -95,7 +96,7 @@ class Sender final : public Task {
   struct Part {
     std::size_t stream;
     std::uint64_t sent;
-    std::vector<std::uint64_t> per_second;
+    OwnLines<std::uint64_t> per_second;
   };
 
   [[nodiscard]] std::uint64_t in_slice(std::uint64_t frames) const {
@@ -224,7 +225,7 @@ class Sender final : public Task {
   std::uint64_t pauses_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t blocked_ = 0;
-  std::vector<Part> parts_;
+  OwnLines<Part> parts_;
 };
 
 }  // namespace natxy

@@ -4,10 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "measure/own_lines.hpp"
+
 namespace natxy {
 
-/// A part of a worker's work. `poll` does what is due now and returns at once; it never waits, allocates or logs.
-class Task {
+/// A part of a worker's work, in cache lines of its own. `poll` does what is due now and returns at once; it never
+/// waits, allocates or logs.
+class alignas(kCacheLine) Task {
  public:
   virtual ~Task() = default;
   virtual void poll() = 0;
