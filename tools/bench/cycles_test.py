@@ -12,7 +12,7 @@ REPORT = """# Samples: 9K of event 'cycles:u'
  2000         |rte-worker-1   |task_bench|[.] natxy::TupleSpace<(natxy::Family)4>::at
  1000         |rte-worker-1   |ld-linux-x86-64.so.2|[.] __tls_get_addr
  600          |rte-worker-1   |task_bench|[.] natxy::Receiver::take_plain
- 300          |rte-worker-1   |task_bench|[.] natxy::Receiver::Books::arrive
+ 300          |rte-worker-1   |task_bench|[.] natxy::Receiver::Statistics::arrive
  100          |rte-worker-1   |task_bench|[.] natxy::Port::allocate
  90           |rte-worker-1   |task_bench|[.] natxy::receive<(natxy::Family)4>::{lambda()#1}::operator()
  10           |rte-worker-1   |[unknown]|[k] 0xffffffff815dc682

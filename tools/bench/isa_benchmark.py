@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tools.bench.hugepages import reserved
-from tools.bench.peer_benchmark import ROUNDS, SECONDS, Ratio, beside, save, show, summary
+from tools.bench.peer_benchmark import ROUNDS, SECONDS, Ratio, beside, save_rows, show, summary
 from tools.bench.processor import usable_isas
 from tools.bench.programs import TASKS, task
 from tools.bench.session import machine_given_back
@@ -52,7 +52,7 @@ def measure() -> None:
                 ratios.setdefault(Ratio(f"{name} for {isa} / native", goals[isa]), []).append(ratio)
     rows = [summary(ratio, measured) for ratio, measured in ratios.items()]
     MEASURED.mkdir(parents=True, exist_ok=True)
-    save("isa", rows)
+    save_rows("isa", rows)
     show("isa", rows)
 
 

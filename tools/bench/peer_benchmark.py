@@ -3,7 +3,7 @@
 
 The speed of a shared machine drifts, so testpmd runs directly before and after every two tasks, and ratios are to the
 mean of its two rates. Rates are per second that the thread had the core. The results are files in build/bench:
-ratios.json, a list of {name, ratio_median, ratio_min, ratio_max, goal}; pacing.json, the lateness of frames;
+ratios.json, a list of {name, ratio_median, ratio_min, ratio_max, goal, cpu, isa}; pacing.json, the lateness of frames;
 phase1.json, the cost of a phase 1 of 100 million connections; conditions.json, the machine and the settings.
 `make docs` makes tables of them.
 """
@@ -38,6 +38,7 @@ ROUNDS: Final = 5
 FAMILIES: Final = ("ipv4", "ipv6")
 # A task that sends twice as much on two cores is limited by no resource that the cores share.
 SCALED: Final = "send-addresses-ports-ipv4"
+NUMBERS_OF_CORES: Final = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
 RATES: Final = ("10k", "100k", "1M")
 # Goals for the 99.9th percentile of lateness in ns: as trials send, the simplest sender, and a loop without frames.
 PACED: Final[Mapping[str, int | None]] = {"paced": 1000, "spun": None, "seen": None}
@@ -86,10 +87,11 @@ def beside(peer: Callable[[], float], tasks: Mapping[str, Callable[[], float]]) 
 
 
 class Bench:
-    """Runs natxy's tasks and testpmd on `core`, their control threads and the receiver on `other`."""
+    """Runs natxy's tasks and testpmd on the first core, their control threads and the receiver on the last one."""
 
-    def __init__(self, core: int, other: int) -> None:
-        self._cores = [core, other] if other != core else [core]
+    def __init__(self, cores: Sequence[int]) -> None:
+        self._cores = cores
+        core, other = cores[0], cores[-1]
         #: Properties of the program, from a first run that also warms the core up.
         self.program = task(SCALED, [core], SECONDS)
         hugepages = self.program["hugepages"]
@@ -104,10 +106,11 @@ class Bench:
                 {name: partial(self._task_fps, name, compared.way) for name in tasks},
             ):
                 yield Ratio(f"{name}{compared.over} / testpmd", compared.goal), ratio
-        if across:
-            one, both = (partial(self._task_fps, SCALED, nowhere, cores) for cores in (1, 2))
-            for name, ratio in beside(one, {SCALED: both}):
-                yield Ratio(f"{name} on two cores / on one", 1.95), ratio
+        for cores, word in NUMBERS_OF_CORES.items():
+            if cores <= len(self._cores):
+                one, all_of_them = (partial(self._task_fps, SCALED, nowhere, number) for number in (1, cores))
+                for name, ratio in beside(one, {SCALED: all_of_them}):
+                    yield Ratio(f"{name} on {word} cores / on one", 0.975 * cores), ratio
 
     def paced(self) -> Iterator[dict[str, Any]]:
         for rate in RATES:
@@ -139,8 +142,7 @@ def main() -> None:
 
 def measure() -> None:
     begin = time.monotonic()
-    cores = sorted(os.sched_getaffinity(0))
-    bench = Bench(cores[0], cores[-1])
+    bench = Bench(sorted(os.sched_getaffinity(0)))
     ratios: dict[Ratio, list[float]] = {}
     lateness: dict[str, list[dict[str, Any]]] = {}
     for _ in track(range(ROUNDS), "natxy and testpmd in turns", console=Console(stderr=True)):
@@ -155,7 +157,7 @@ def measure() -> None:
     }
     MEASURED.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
-        save(name, rows)
+        save_rows(name, rows)
         show(name, rows)
     machine = describe_machine()
     save(
@@ -182,6 +184,12 @@ def quietest(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     only add lateness, so the quietest round describes the method best."""
     best = min(rounds, key=lambda found: float(found["p999_ns"]))
     return best | {"p999_worst_ns": max(found["p999_ns"] for found in rounds)}
+
+
+def save_rows(name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Saves rows, each of which says on which CPU it was measured."""
+    where = {"cpu": f"{describe_machine()['processor']}, {model()}", "isa": best_isa(flags())}
+    save(name, [row | where for row in rows])
 
 
 def save(name: str, what: object) -> None:

@@ -132,15 +132,16 @@ def phase1_rows(machines: Sequence[Kept]) -> Iterable[str]:
 
 
 def cycle_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    """Yields a table for each machine, because they may count in different units."""
     for machine in machines:
         tasks = machine["cycles"]
-        yield f"\n{_processor(machine)}:\n"
+        yield f"\n{_processor(machine)}, in {tasks[0]['unit']}:\n"
         yield "| part | " + " | ".join(f"`{task['name']}`" for task in tasks) + " |"
         yield "|---|" + "---:|" * len(tasks)
-        for part in dict.fromkeys(part for task in tasks for part in task["cycles"]):
-            cells = (f"{task['cycles'][part]:.1f}" if part in task["cycles"] else "" for task in tasks)
+        for part in dict.fromkeys(part for task in tasks for part in task["parts"]):
+            cells = (f"{task['parts'][part]:.1f}" if part in task["parts"] else "" for task in tasks)
             yield f"| {part} | " + " | ".join(cells) + " |"
-        yield "| **all** | " + " | ".join(f"**{sum(task['cycles'].values()):.1f}**" for task in tasks) + " |"
+        yield "| **all** | " + " | ".join(f"**{sum(task['parts'].values()):.1f}**" for task in tasks) + " |"
 
 
 TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {

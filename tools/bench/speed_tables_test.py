@@ -73,9 +73,12 @@ def test_the_start_of_a_program_is_judged() -> None:
 
 
 def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> None:
-    tasks = [{"name": "send", "cycles": {"port": 15.6, "rest": 0.4}}, {"name": "receive", "cycles": {"judging": 20.0}}]
+    tasks = [
+        {"name": "send", "unit": "ns", "parts": {"port": 15.6, "rest": 0.4}},
+        {"name": "receive", "unit": "ns", "parts": {"judging": 20.0}},
+    ]
     assert [*cycle_rows([EPYC | {"cycles": tasks}])] == [
-        "\nAMD EPYC:\n",
+        "\nAMD EPYC, in ns:\n",
         "| part | `send` | `receive` |",
         "|---|---:|---:|",
         "| port | 15.6 |  |",
