@@ -115,7 +115,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     experiment = experiment.model_copy(update={"procedure": procedure})
     if "search" not in takes:
         return experiment
-    search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"))
+    nominal = plan.testbed.nominal_line_rate
+    search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"), nominal=nominal)
     goal = own.search.goal or GoalPlan()
     if own.search.kind is None and _robust_by_default(search, own, timing):
         search = search.model_copy(update={"kind": "mlrsearch"})
@@ -135,7 +136,8 @@ def _resolve_procedure(own: ProcedureConfig, line_fps: float | None, location: L
     return own
 
 
-def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location) -> Search:
+def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location, *, nominal: bool) -> Search:
+    """Returns the search with its limits as rates, of which none is above that of the line, unless it is `nominal`."""
     problems: list[Problem] = []
 
     def rate(field: str, given: Rate) -> float:
@@ -155,8 +157,11 @@ def _resolve_search(own: SearchPlan, line_fps: float | None, location: Location)
         max_rate=1.0 if own.max_rate is None else rate("max_rate", own.max_rate),
         error=own.error or DEFAULT_ERROR,
     )
+    if line_fps is not None and not nominal and resolved.max_rate > line_fps:
+        resolved = resolved.model_copy(update={"max_rate": line_fps})
     if not problems and resolved.min_rate > resolved.max_rate:
-        text = f"min_rate ({resolved.min_rate:g}) must not be above max_rate ({resolved.max_rate:g})"
+        line = ", that of the line" if resolved.max_rate == line_fps else ""
+        text = f"min_rate ({resolved.min_rate:g}) must not be above max_rate ({resolved.max_rate:g}{line})"
         problems.append(Problem((*location, "min_rate"), text))
     if problems:
         raise PlanProblems(problems)

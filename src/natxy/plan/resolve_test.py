@@ -278,3 +278,23 @@ def test_openbsd_runs_on_a_machine_of_its_own() -> None:
     dut = {"ssh": "root@pf.lab", "left": "em0", "right": "em1"}
     hardware = {"kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"}, "dut": dut}
     assert resolve(plan_of(pf, testbed=hardware)).experiments[0].gateway.driver == "openbsd-pf"
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "most"), [("hardware", 64, 1e6), ("hardware", 9216, 10e9 / (8 * 9236)), ("lab", 9216, 1e6)]
+)
+def test_no_search_goes_above_the_line_unless_its_rate_is_nominal(kind: str, size: int, most: float) -> None:
+    ports = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:41:00.1"}}
+    cabled = ports | {"dut": {"ssh": "root@dut", "left": "eth1", "right": "eth2"}}
+    testbed = {"kind": kind} | (cabled if kind == "hardware" else {"io": "af_packet"})
+    found = only_experiment(FORWARDING | {"frame_size": size}, testbed=testbed, line_rate="10Gbps")
+    assert found.search
+    assert found.search.max_rate == pytest.approx(most)
+
+
+def test_a_search_that_begins_above_the_line_is_an_error() -> None:
+    above = FORWARDING | {"gateway": "simulated", "search": {"min_rate": "200k", "max_rate": "1M"}, "frame_size": 9216}
+    with pytest.raises(
+        PlanProblems, match=r"min_rate \(200000\) must not be above max_rate \(135340, that of the line"
+    ):
+        only_experiment(above, testbed={"kind": "simulated"}, line_rate="10Gbps")

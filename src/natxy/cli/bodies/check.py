@@ -68,13 +68,19 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
     yield (
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
         f"{_about(estimate_s(plan, expected))}{' of virtual time' if plan.testbed.in_virtual_time else ''}"
-        f"{_at_most(plan, expected)}."
+        f"{_at_most(plan, expected)}{_at_rates(plan)}."
     )
 
 
 def _at_most(plan: ResolvedPlan, expected: Mapping[str, int]) -> str:
     unknown = any(each.repeat.until and each.name not in expected for each in plan.experiments)
     return " if all repetitions are needed" if unknown else ""
+
+
+def _at_rates(plan: ResolvedPlan) -> str:
+    """States which rates the estimate takes: the lowest ones, of which `--at-scale` has the time, take longer."""
+    searched = any(experiment.search for experiment in plan.experiments) and not plan.testbed.in_virtual_time
+    return ", at rates in the middle of the searches" if searched else ""
 
 
 def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
@@ -123,7 +129,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if experiment.rate:
         yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
     repeated = experiment.repeat.text
-    yield f"{_search(experiment.search, experiment.procedure.step_unit)}; {repeated}" if experiment.search else repeated
+    yield f"{_search(experiment, experiment.search)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:
         yield f"compared with {experiment.baseline}"
     if experiment.expect:
@@ -169,12 +175,14 @@ def _connections(experiment: Experiment) -> str:
     return text
 
 
-def _search(search: Search, unit: Unit) -> str:
+def _search(experiment: Experiment, search: Search) -> str:
+    unit = experiment.procedure.step_unit
     error = str(search.error) if isinstance(search.error, Percent) else format_quantity(search.error, unit)
     direction = " per direction" if unit == Unit.FPS else ""
     limits = f"{format_quantity(search.min_rate, unit)} to {format_quantity(search.max_rate, unit)}"
     kind = "MLRsearch" if search.kind == "mlrsearch" else "search"
-    return f"{kind} from {limits}{direction}, to within {error}"
+    line = " (the line's maximum)" if search.max_rate == experiment.maximum_fps else ""
+    return f"{kind} from {limits}{direction}{line}, to within {error}"
 
 
 def _known(rate: KnownRate, unit: Unit) -> str:
