@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what completes this installation of natxy: a clone, an environment of pip's, or a package that has no pip."""
+"""Says which natxy this is, and what completes its installation: a clone, an environment of pip's, or a package that
+has no pip."""
 
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from natxy import __version__
 from natxy.errors import PlanError
 from natxy.shipped import page
 
@@ -21,6 +25,7 @@ EXTRAS: Final = {
 """Lists what pip installs for each extra, as pyproject.toml does."""
 _PAGE: Final = "how-to/install.md"
 _MAKEFILE: Final = Path(__file__).resolve().parents[2] / "Makefile"
+_GIT_S: Final = 10
 
 
 class ExtraMissingError(PlanError):
@@ -32,6 +37,24 @@ class ExtraMissingError(PlanError):
         super().__init__(
             f"{what} needs natxy's extra `{extra}`, which is not installed: run `{_command(EXTRAS[extra])}`{otherwise}"
         )
+
+
+@cache
+def full_version() -> str:
+    """Returns the version, in a clone with its commit, such as `0.1.0+g1a2b3c4d5e6f`, and `.dirty` if files differ."""
+    clone = _MAKEFILE.parent
+    if not (clone / ".git").exists():
+        return __version__
+    # Root may use the clone of another user.
+    git = ["git", "-c", f"safe.directory={clone}", "-C", str(clone)]
+    try:
+        commit, changed = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=True, timeout=_GIT_S).stdout.strip()
+            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return __version__
+    return f"{__version__}+g{commit}{'.dirty' if changed else ''}"
 
 
 def by_make(target: str) -> str:

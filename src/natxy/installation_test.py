@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from natxy import installation
-from natxy.installation import EXTRAS, ExtraMissingError, by_make, installed_again
+from natxy import __version__, installation
+from natxy.installation import EXTRAS, ExtraMissingError, by_make, full_version, installed_again
 from natxy.shipped import DOCS
 
 _PROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -44,3 +45,27 @@ def test_a_makefile_is_only_in_a_clone(tmp_path: Path, monkeypatch: pytest.Monke
     assert by_make("vm") == "run `make vm` in a clone of natxy"
     assert installed_again().startswith("install natxy again, as ")
     assert "docs/how-to/install.md" in installed_again()
+
+
+def test_in_a_clone_the_version_has_the_commit_and_says_if_files_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version() -> str:
+        full_version.cache_clear()
+        return full_version()
+
+    monkeypatch.setattr(installation, "_MAKEFILE", tmp_path / "Makefile")
+    assert version() == __version__, "an installation by pip"
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=natxy", "-c", "user.email=natxy@localhost"]
+    (tmp_path / "Makefile").write_text("all:\n")
+    for words in (["init", "-q"], ["add", "Makefile"], ["commit", "-qm", "begin"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert version() == f"{__version__}+g{head[:12]}"
+    (tmp_path / "notes").write_text("git does not know it")
+    assert version() == f"{__version__}+g{head[:12]}"
+    (tmp_path / "Makefile").write_text("all: other\n")
+    assert version() == f"{__version__}+g{head[:12]}.dirty"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert version() == __version__, "there is no git"
+    full_version.cache_clear()

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy import __version__
 from natxy.bundle import file, verification
 from natxy.bundle.contents import SUMS_FILE, database_of, files_of, sums
 from natxy.bundle.file import read, write_zip
 from natxy.bundle.verification import verify
 from natxy.errors import PlanError
+from natxy.installation import full_version
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.records import RunState
@@ -112,7 +112,7 @@ def test_tables_of_another_version_are_not_computed_again(
 ) -> None:
     monkeypatch.setattr(verification, "computing_versions", lambda: {"natxy": "9.9.9"})
     found = verify(zipped(tmp_path, files))
-    assert (found.computed_again, found.computed_with["natxy"]) == (False, __version__)
+    assert (found.computed_again, found.computed_with["natxy"]) == (False, full_version())
 
 
 def without(name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:

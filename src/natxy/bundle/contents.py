@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from natxy import __version__
 from natxy.errors import PlanError
+from natxy.installation import full_version
 from natxy.plan.departures import Kind, by_kind
 from natxy.report.page.html import render
 from natxy.report.words.states import run_state
@@ -104,7 +104,7 @@ def computed_from(reader: RunReader) -> dict[str, bytes]:
 
 def computing_versions() -> dict[str, str]:
     """Returns the versions of natxy and of the packages that its figures and pictures depend on."""
-    return {"natxy": __version__} | {name: version(name) for name in _COMPUTING}
+    return {"natxy": full_version()} | {name: version(name) for name in _COMPUTING}
 
 
 def sums(files: Mapping[str, bytes]) -> str:

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from natxy import __version__
 from natxy.cli.calibrate import calibrate
 from natxy.cli.campaign.campaign import campaign
 from natxy.cli.check import check
@@ -40,6 +39,7 @@ from natxy.cli.selftest import selftest
 from natxy.cli.siitperf.import_conf import import_conf
 from natxy.cli.siitperf.install import install_siitperf
 from natxy.cli.siitperf.leave_out import leave_out_call
+from natxy.installation import full_version
 
 # Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
 completion_init()
@@ -70,7 +70,7 @@ app.add_typer(_lab, name="lab")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        echo(f"natxy {__version__}\n")
+        echo(f"natxy {full_version()}\n")
         raise typer.Exit
 
 

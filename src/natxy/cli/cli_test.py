@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from natxy import __version__, api
+from natxy import api
 from natxy.cli import app
+from natxy.installation import full_version
 from natxy.plan.departures import Kind, by_kind, counts
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
@@ -73,7 +74,7 @@ def test_no_verb_s_help_writes_a_list_as_python_does() -> None:
 
 
 def test_version(tmp_path: Path) -> None:
-    assert natxy("--version", cwd=tmp_path).stdout == f"natxy {__version__}\n"
+    assert natxy("--version", cwd=tmp_path).stdout == f"natxy {full_version()}\n"
 
 
 def test_check_says_what_will_be_measured_and_touches_nothing(plan: Path, tmp_path: Path) -> None:

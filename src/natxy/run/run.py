@@ -14,6 +14,7 @@ from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import RunFinished, Warned
 from natxy.events.writer import events_into
+from natxy.installation import full_version
 from natxy.locks.session import reserved
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
@@ -74,8 +75,9 @@ def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before:
     """
     with sole_owner(folder):
         earlier = RunReader(folder).run
-        if earlier.natxy_version != __version__:
-            raise PlanError(f"{folder} was measured by natxy {earlier.natxy_version}, this is {__version__}")
+        # Another commit of the same version may resume it.
+        if earlier.natxy_version.partition("+")[0] != __version__:
+            raise PlanError(f"{folder} was measured by natxy {earlier.natxy_version}, this is {full_version()}")
         if "order" not in earlier.plan:
             raise PlanError(
                 f"{folder} was measured by an earlier build, which knew no `order` of repetitions: resume it with that "
@@ -200,7 +202,7 @@ def _start_recording(
             name=plan.name,
             plan_yaml=text,
             seed=plan.seed,
-            natxy_version=__version__,
+            natxy_version=full_version(),
             machine=describe_machine(),
             # Once a run: the build that resumes it may word them otherwise.
             deviations=departures(plan),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from natxy import __version__
 from natxy.events.run import (
     ExperimentFinished,
     FigureValue,
@@ -17,6 +16,7 @@ from natxy.events.run import (
     RunStarted,
 )
 from natxy.events.trials import TrialFinished
+from natxy.installation import full_version
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.figures import applies
 from natxy.procedures.common.base import ProcedureResult
@@ -30,7 +30,7 @@ from natxy.run.estimate import expected_steps, repetition_s
 def run_started(plan: ResolvedPlan, folder: Path, *, resumed: bool) -> RunStarted:
     """Returns the first event of a session."""
     return RunStarted(
-        natxy_version=__version__,
+        natxy_version=full_version(),
         name=plan.name,
         folder=str(folder),
         testbed=plan.testbed.kind,

@@ -15,8 +15,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from natxy import __version__
 from natxy.errors import NatxyError, PlanError
+from natxy.installation import full_version
 from natxy.plan.experiment import Experiment
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
@@ -80,7 +80,7 @@ def append(
                     name=NAME,
                     plan_yaml=f"name: {NAME}\n",
                     seed=0,
-                    natxy_version=__version__,
+                    natxy_version=full_version(),
                     machine=describe_machine(),
                     deviations=_DEVIATIONS,
                     began=began,
