@@ -34,7 +34,6 @@ testbed:
   kind: hardware
   left: {{interface: t-left}}
   right: {{interface: t-right}}
-  io: af_packet
   dut:
     ssh: {{host: gateway, user: root, config: {config}}}
     left: d-left

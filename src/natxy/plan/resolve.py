@@ -11,6 +11,7 @@ from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_written
 from natxy.plan.checks.connections import check_connections
+from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
@@ -54,6 +55,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
             continue
         problems.extend(check_experiment(plan, own, experiment, location))
         located.append((location, experiment))
+    problems.extend(check_systems(located))
     problems.extend(check_connections(located))
     if not left_out:
         problems.extend(unlinked or check_references(plan))

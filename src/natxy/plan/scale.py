@@ -136,8 +136,8 @@ def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]
             yield Shortfall(
                 ("gateway", field),
                 True,
-                f"entries would end after {timeout_s} s, but the longest trial takes {longest}; set it to at least "
-                f"{enough}, ask for fewer connections, or raise the lowest rate at which they are made",
+                f"entries would end after {timeout_s} s, but the longest trial takes {longest}; set {field} to at "
+                f"least {enough}, ask for fewer connections, or raise the lowest rate at which they are made",
             )
     for field, timeout_s in gateway.usual_lifetimes_s.items():
         if field not in gateway.lifetimes_s and timeout_s <= longest_s:

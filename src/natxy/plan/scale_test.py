@@ -71,7 +71,7 @@ def test_connections_that_do_not_live_long_enough(driver: str) -> None:
     own = RATE | {"gateway": gateway} | ({"translation": "nat64"} if driver == "jool" else {})
     (said,) = problems(own)
     assert said.startswith("experiments.0.gateway.udp_timeout_s: entries would end after 402 s, but the longest trial")
-    assert "set it to at least 403" in said
+    assert "set udp_timeout_s to at least 403" in said
     resolve(plan_of(own | {"gateway": gateway | {"udp_timeout_s": 403}}))
 
 
@@ -86,7 +86,7 @@ def test_a_phase_1_at_half_of_the_lowest_rate_lasts_twice_as_long() -> None:
 def test_a_slow_validation_lasts_as_well(alpha: float) -> None:
     own = RATE | JOOL | {"procedure": "validated-connection-rate", "alpha": alpha}
     (said,) = problems(own)
-    assert f"set it to at least {int(400 + 400 / alpha + 4) + 1}" in said
+    assert f"set udp_timeout_s to at least {int(400 + 400 / alpha + 4) + 1}" in said
 
 
 def test_a_capacity_needs_time_and_ports_for_the_most_connections_it_tries_but_no_room() -> None:

@@ -10,7 +10,7 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import format_duration
 from natxy.plan.scale import ports, slowest_phase1_fps, state_table_bytes, table_need
 from natxy.report.tables.table import Column, Table
-from natxy.run.estimate import slowest_s
+from natxy.run.estimate import estimate_s, slowest_s
 
 _NONE: Final = "–"
 _UNKNOWN: Final = "unknown"
@@ -32,7 +32,9 @@ def at_scale(plan: ResolvedPlan) -> Table:
     head = (Column("Experiment"), *(Column(title, numeric=True) for title in _COLUMNS))
     rows = tuple((experiment.name, *_cells(plan, experiment, others)) for experiment in plan.experiments)
     all_s = sum(slowest_s(plan, experiment) for experiment in plan.experiments)
-    return Table("At full size", head, rows, note=f"{_NOTE} All together: about {format_duration(all_s)}.")
+    middle = f"about {format_duration(estimate_s(plan))} at rates in the middle of the searches"
+    together = f"All together: about {format_duration(all_s)}; {middle}, where connections are made sooner."
+    return Table("At full size", head, rows, note=f"{_NOTE} {together}")
 
 
 def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Experiment]) -> Iterator[str]:

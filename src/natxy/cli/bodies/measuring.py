@@ -15,6 +15,7 @@ import typer
 
 from natxy.cli.bodies.report import show
 from natxy.cli.console import Console, LastingConsole
+from natxy.cli.errors import warn
 from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
@@ -25,6 +26,7 @@ from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.vm import VmConfig
+from natxy.plan.zero_checksums import without_tolerance
 from natxy.results import RESULTS_FILE
 from natxy.results.analysis.gate import Answer, overall
 from natxy.run.cores import check_cores
@@ -87,6 +89,11 @@ def check_machine(plan: ResolvedPlan, console: Console) -> None:
     for ending, found in (("be skipped", lacking), ("fail", failing)):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
+    for driver, untried in {each.gateway.driver: each.gateway.untried for each in plan.experiments}.items():
+        if untried:
+            warn(f"{driver} {untried}")
+    for reason, names in without_tolerance(plan).items():
+        warn(f"{', '.join(names)}: {reason}")
 
 
 def console_beside(events: str | None) -> LastingConsole:

@@ -22,8 +22,13 @@ from natxy.shipped import schema_comment
 _LEFT_OUT: Final = frozenset({"command"})
 # Of `make vm`.
 _NOT_IN_THE_IMAGE: Final = frozenset({"map646"})
+NO_TRANSLATION: Final = "none"
+"""Stands for traffic of one family, among translations."""
 # Longer than the slowest trial of these plans.
 _UDP_TIMEOUT_S: Final = 300
+# What a machine of its own has room for: 400 MB, and for PF 700 MB.
+_CABLED_CONNECTIONS: Final = "500k"
+_CABLED_TABLE: Final = "1M"
 
 
 class Place(StrEnum):
@@ -56,7 +61,10 @@ class Cabling:
 
 @dataclass(frozen=True)
 class Answers:
-    """Holds the answers. Place.HARDWARE has `cabling`, and the other places have none."""
+    """Holds the answers. Place.HARDWARE has `cabling`, and the other places have none.
+
+    `translation`: one of `translations_of` the gateway; None for the usual one.
+    """
 
     file: str
     name: str
@@ -64,6 +72,7 @@ class Answers:
     gateway: str
     aspects: Collection[Aspect]
     cabling: Cabling | None = None
+    translation: str | None = None
 
 
 def gateways_at(place: Place) -> list[str]:
@@ -74,6 +83,13 @@ def gateways_at(place: Place) -> list[str]:
 def aspects_of(gateway: str) -> list[Aspect]:
     """Returns what can be measured of a gateway: a stateless one has no connections."""
     return [each for each in Aspect if each != Aspect.CONNECTIONS or _model(gateway).keeps_connections]
+
+
+def translations_of(gateway: str) -> list[str]:
+    """Returns the translations that a first plan can measure of a gateway, the usual one first."""
+    can = _model(gateway).translations
+    kinds = [each for each in (None, TranslationKind.NAT64, TranslationKind.SIIT) if each in can]
+    return [each.value if each else NO_TRANSLATION for each in kinds]
 
 
 def is_pci(port: str) -> bool:
@@ -106,6 +122,8 @@ def _head(answers: Answers) -> Iterator[str]:
     yield schema_comment(Path(answers.file).parent)
     yield f"# `natxy check {answers.file}` says what this plan measures and how long that takes."
     yield f"# `natxy run {answers.file}` measures it."
+    if untried := _model(answers.gateway).untried:
+        yield f"# natxy's driver {answers.gateway} {untried}."
     yield f"name: {json.dumps(answers.name)}"
     yield "seed: 1 # the same seed sends the same frames"
     yield "repeat: 3 # 20 for results to publish"
@@ -136,11 +154,15 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yields a comment and the fields of each experiment; one that takes a rate from another comes after it."""
     name, wants = answers.gateway, answers.aspects
     gateway = _model(name)
-    kind = _translation(gateway)
+    translation = answers.translation or translations_of(name)[0]
+    kind = None if translation == NO_TRANSLATION else translation
     guest = answers.place == Place.LAB and gateway.module is not None
     slow = answers.place == Place.VM or (answers.place == Place.LAB and kind is not None)
     rates = _search(answers, slow, "800k")
     new = {"connections": "20k" if slow else "50k", "search": _search(answers, slow, "1M")}
+    if answers.cabling:
+        # So many that a trial at the highest rate lasts for 100 ms.
+        new = {"connections": _CABLED_CONNECTIONS, "search": "{min_rate: 20k, max_rate: 5M, error: 2%}"}
 
     # Latency is measured at a share of the throughput.
     if forwarded := Aspect.THROUGHPUT in wants or Aspect.LATENCY in wants:
@@ -154,8 +176,8 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
     if gateway.is_router:
         return
 
-    through = {"gateway": _settings(gateway, guest)} | ({"translation": kind} if kind else {})
-    tolerated = {"loss_tolerance": "{reverse: 0.01%} # checksums that such translators get wrong"} if kind else {}
+    through = {"gateway": _settings(gateway, guest, answers)} | ({"translation": kind} if kind else {})
+    tolerated = {"loss_tolerance": "{reverse: 0.01%} # UDP checksums of 0"} if gateway.sends_zero_checksums else {}
     over = "Throughput."
     if gateway.keeps_connections:
         made = {**through, **tolerated, **new}
@@ -183,20 +205,16 @@ def _experiment(name: str, title: str, procedure: str, fields: Mapping[str, str]
     return {"name": name, "title": title, "procedure": procedure, **fields, **others}
 
 
-def _translation(gateway: GatewayModel) -> str | None:
-    """Returns the translation between families that the gateway is there for; None if it has traffic of one family."""
-    kinds = (TranslationKind.NAT64, TranslationKind.SIIT)
-    return None if None in gateway.translations else next(kind.value for kind in kinds if kind in gateway.translations)
-
-
 def _forwarding(gateway: GatewayModel, guest: bool) -> str:
     if gateway.on_other_machine:
         return f"{{driver: {gateway.driver}, enabled: false}}"
     return f"{{driver: linux-forward, kernel: {Kernel.USER_MODE}}}" if guest else "linux-forward"
 
 
-def _settings(gateway: GatewayModel, guest: bool) -> str:
+def _settings(gateway: GatewayModel, guest: bool, answers: Answers) -> str:
     settings = {"driver": gateway.driver}
+    if answers.cabling:
+        settings |= dict.fromkeys(gateway.usual_table_sizes, _CABLED_TABLE)
     if guest:
         settings["kernel"] = Kernel.USER_MODE
     if "udp_timeout_s" in type(gateway).model_fields:

@@ -27,6 +27,10 @@ def init(
             metavar="DRIVER", help="The gateway; default: nftables.", autocompletion=drivers, show_default=False
         ),
     ] = None,
+    translation: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="nat64, siit or none; default: the gateway's usual one.", show_default=False),
+    ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +68,15 @@ def init(
     On a terminal, natxy asks for what no option gives. Elsewhere the defaults hold. An existing file is not replaced.
     """
     from natxy.cli.bodies.init import cabling_of, check_new, write
-    from natxy.cli.guide.first_plan import Answers, Aspect, Place, aspects_of, first_plan, gateways_at
+    from natxy.cli.guide.first_plan import (
+        Answers,
+        Aspect,
+        Place,
+        aspects_of,
+        first_plan,
+        gateways_at,
+        translations_of,
+    )
     from natxy.cli.guide.questions import answer, one_of, some_of
 
     with reported_errors():
@@ -72,6 +84,10 @@ def init(
         place = Place(answer("--testbed", testbed, _PLACES, one_of([each.value for each in Place]), "lab"))
         drivers = gateways_at(place)
         driver = answer("--gateway", gateway, f"Gateway ({', '.join(drivers)})", one_of(drivers), "nftables")
+        kinds = translations_of(driver)
+        # One that has no choice asks nobody.
+        asked = translation if len(kinds) > 1 or translation else kinds[0]
+        kind = answer("--translation", asked, f"Translation ({', '.join(kinds)})", one_of(kinds), kinds[0])
         aspects = aspects_of(driver)
         every = ",".join(aspects)
         matters = answer("--measure", measure, "What matters", some_of(aspects), every)
@@ -83,6 +99,6 @@ def init(
             for name, value in (ports | {"line-rate": line_rate}).items():
                 if value is not None:
                     raise PlanError(f"--{name} is for --testbed hardware, not {place}; remove it")
-        text = first_plan(Answers(str(plan), plan.stem, place, driver, [Aspect(each) for each in matters], cabling))
-        write(plan, text)
+        wanted = [Aspect(each) for each in matters]
+        write(plan, first_plan(Answers(str(plan), plan.stem, place, driver, wanted, cabling, kind)))
         Console().say(f"{plan} is written. Next: `natxy check {plan}`, then `natxy run {plan}` as root.")

@@ -12,8 +12,19 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
-from natxy.cli.guide.first_plan import Answers, Aspect, Cabling, Place, aspects_of, first_plan, gateways_at
+from natxy.cli.guide.first_plan import (
+    Answers,
+    Aspect,
+    Cabling,
+    Place,
+    aspects_of,
+    first_plan,
+    gateways_at,
+    translations_of,
+)
+from natxy.plan.scale import left_to_the_dut
 from natxy.plan.yaml.loading import load_plan
+from natxy.plan.zero_checksums import without_tolerance
 from natxy.shipped import schema_comment
 from tests.support.command import HANG_S
 
@@ -24,21 +35,29 @@ def init(arguments: str, plan: Path) -> Result:
     return CliRunner().invoke(app, ["init", str(plan), *arguments.split()])
 
 
-@pytest.mark.parametrize(("place", "gateway"), [(place, name) for place in Place for name in gateways_at(place)])
-def test_every_combination_of_answers_gives_a_plan_without_errors(place: Place, gateway: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "gateway", "translation"),
+    [(place, name, kind) for place in Place for name in gateways_at(place) for kind in translations_of(name)],
+)
+def test_every_combination_of_answers_gives_a_plan_without_errors(
+    place: Place, gateway: str, translation: str, tmp_path: Path
+) -> None:
     plan = tmp_path / "plan.yaml"
     aspects = aspects_of(gateway)
     cabling = Cabling("0000:41:00.0", "ens1f1", "root@dut.lab", "eth1", "eth2", "10 Gbps")
     for wanted in chain.from_iterable(combinations(aspects, count) for count in range(1, len(aspects) + 1)):
-        answers = Answers("plan.yaml", "plan", place, gateway, wanted, cabling if place == Place.HARDWARE else None)
-        plan.write_text(first_plan(answers))
+        wired = cabling if place == Place.HARDWARE else None
+        plan.write_text(first_plan(Answers("plan.yaml", "plan", place, gateway, wanted, wired, translation)))
         found = load_plan(plan)
+        assert left_to_the_dut(found) == without_tolerance(found) == {}
         assert found.testbed.kind == place
         names = {each.name for each in found.experiments}
         assert ("validated-rate" in names) == (Aspect.CONNECTIONS in wanted)
         assert ("forwarding-latency" in names) == (Aspect.LATENCY in wanted)
-        measured = [each for each in found.experiments if each.gateway.driver == gateway and each.name != "forwarding"]
+        ours = [each for each in found.experiments if each.gateway.driver == gateway]
+        measured = [each for each in ours if not each.name.startswith("forwarding")]
         assert measured or gateway == "linux-forward"
+        assert all((each.translation.kind if each.translation else "none") == translation for each in measured)
         assert all(each.baseline == "forwarding" for each in measured if each.name == "throughput")
 
 
@@ -69,11 +88,24 @@ def test_without_a_terminal_options_and_defaults_answer(tmp_path: Path) -> None:
     assert found.testbed.engine_ports.name == "0000:41:00.0+ens1f1"
 
 
+def test_a_connection_rate_on_cables_is_measured_for_long_enough(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    done = init(f"--testbed hardware --gateway openbsd-pf --translation nat64 {CABLED}", plan)
+    assert done.exit_code == 0
+    assert "has never run on OpenBSD" in plan.read_text()
+    rate = next(each for each in load_plan(plan).experiments if each.name == "rate")
+    assert rate.translation
+    assert rate.search
+    assert rate.connections
+    assert rate.connections / rate.search.max_rate >= 0.1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ("--testbed labs", "--testbed: expected one of lab, hardware, vm, got 'labs'; did you mean 'lab'?"),
         ("--testbed vm --gateway openbsd-pf", "--gateway: expected one of linux-forward"),
+        ("--gateway tayga --translation nat64", "--translation: expected one of siit, got 'nat64'"),
         ("--gateway tayga --measure connections", "--measure: expected one of throughput, latency, got 'connections'"),
         ("--testbed hardware", "--left is missing, the tester's left port"),
         (f"--testbed hardware {CABLED} --line-rate fast", "--line-rate: expected"),

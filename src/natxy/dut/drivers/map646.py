@@ -20,7 +20,7 @@ class Map646Gateway(TunGateway[Map646Config]):
     """Routes translated traffic to map646's TUN interface."""
 
     name = "map646"
-    summary = "map646, stateless in user space, of your own build: SIIT, and NAT46 without connections"
+    summary = "map646, stateless in user space, of your own build: SIIT, and NAT46 without connections; untried"
     position = 7
     process = "map646"
     # The name that map646 gives its interface.

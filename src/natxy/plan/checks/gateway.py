@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
@@ -43,6 +43,21 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     yield from _check_only_port(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
+
+
+def check_systems(experiments: Sequence[tuple[Location, Experiment]]) -> Iterator[Problem]:
+    """Yields the first gateway that belongs to another operating system than one before it: the testbed has one DUT."""
+    bound = [(location, each) for location, each in experiments if each.gateway.system]
+    for location, each in bound[1:]:
+        first = bound[0][1]
+        if each.gateway.system != first.gateway.system:
+            yield Problem(
+                (*location, "gateway"),
+                f"{each.gateway.driver} belongs to {each.gateway.system}, but {first.gateway.driver} of {first.name!r} "
+                f"to {first.gateway.system}, and the testbed has one DUT; write a plan for each system, with the same "
+                "names of experiments, and compare their runs by `natxy compare`",
+            )
+            return
 
 
 def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -324,3 +324,15 @@ def test_the_engine_numbers_connections_with_48_bits(connections: int, *, too_ma
         resolve(Plan.model_validate({"name": "p", "experiments": [NAT | {"name": "e", "connections": connections}]}))
     said = [problem.message for problem in caught.value.problems]
     assert ("at most 281474976710655 are possible" in said) == too_many
+
+
+@pytest.mark.parametrize("own", ["linux-forward", "nftables", "map646"])
+def test_gateways_of_two_systems_do_not_share_a_dut(own: str) -> None:
+    pf = FORWARDING | {"gateway": {"driver": "openbsd-pf", "enabled": False}}
+    linux = FORWARDING | {"gateway": own} | ({"translation": "siit"} if own == "map646" else {})
+    linux |= {"connections": "10k", "phase1_rate": "50k"} if own == "nftables" else {}
+    command = FORWARDING | {"gateway": {"driver": "command", "apply": [["true"]], "remove": [["true"]]}}
+    assert problems(command, linux, linux, testbed=BEHIND_SSH) == problems(pf, command, testbed=BEHIND_SSH) == {}
+    ((field, said),) = problems(command, linux, pf, pf, testbed=BEHIND_SSH).items()
+    assert field == "experiments[2].gateway"
+    assert said.startswith(f"openbsd-pf belongs to OpenBSD, but {own} of 'e1' to Linux, and the testbed has one DUT")

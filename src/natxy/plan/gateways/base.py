@@ -46,6 +46,10 @@ class GatewayModel(PlanModel):
     """True if it only forwards, so that RFC 2544 §12 asks for a run with 256 destination networks."""
     in_virtual_time: ClassVar[bool] = False
     """True for a model that runs only on the simulated testbed."""
+    system: ClassVar[str | None] = None
+    """The operating system that it is part of; None if it is not bound to one that natxy knows."""
+    untried: ClassVar[str | None] = None
+    """What its driver has not met yet, in a sentence about the driver; None if it has measured the gateway itself."""
     on_other_machine: ClassVar[bool] = False
     """True if it needs a machine of its own, reached over ssh."""
     is_probed: ClassVar[bool] = True

@@ -12,6 +12,9 @@ from natxy.plan.model.terms import TranslationKind
 class Map646Config(NeighborsModel):
     """map646, a stateless translator in user space. No distribution packages it, so the user builds it."""
 
+    untried: ClassVar[str | None] = (
+        "has never run map646 itself, only written its configuration; look at that in the first report"
+    )
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
     driver: Literal["map646"] = "map646"
     program: str = "map646"

@@ -31,6 +31,10 @@ class OpenbsdPfConfig(NeighborsModel):
     """PF on OpenBSD, over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, or plain
     forwarding with PF off."""
 
+    system: ClassVar[str | None] = "OpenBSD"
+    untried: ClassVar[str | None] = (
+        "has never run on OpenBSD, only against programs that imitate OpenBSD's; look at the rules in the first report"
+    )
     on_other_machine: ClassVar[bool] = True
     usual_table_sizes: ClassVar[Mapping[str, int]] = {"states": 100_000}
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30}

@@ -27,7 +27,8 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
 
     name = "openbsd-pf"
     summary = (
-        "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, forwarding with PF off"
+        "OpenBSD PF over ssh: NAT44 by nat-to, NAT64 and NAT46 by af-to, a stateful filter, forwarding with PF off; "
+        "untried on OpenBSD"
     )
     position = 8
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds searches that allow no loss through translators which now and then send a UDP checksum of 0 to IPv6.
+
+A checksum that is computed as 0 has to be sent as 0xFFFF (RFC 8200 §8.1). A host discards such a frame, so that natxy
+counts it as lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.model.terms import Family
+from natxy.plan.model.traffic import Directions
+
+# One's complement sums are spread over as many values.
+_FRAMES_PER_ZERO: Final = 65_536
+
+
+def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of experiments that need a loss tolerance and have none, by the sentence that says which."""
+    found: dict[str, list[str]] = {}
+    for experiment in plan.experiments:
+        if experiment.gateway.sends_zero_checksums:
+            for direction in _intolerant(experiment):
+                text = (
+                    f"{experiment.gateway.driver} sends one frame in {_FRAMES_PER_ZERO:,} to IPv6 with a UDP checksum "
+                    "of 0, which counts as lost, so that the search finds how short its trials have to be; set "
+                    f"`loss_tolerance: {{{direction}: 0.01%}}`"
+                )
+                found.setdefault(text, []).append(experiment.name)
+    return found
+
+
+def _intolerant(experiment: Experiment) -> Iterator[Directions]:
+    """Yields the direction from IPv4 to IPv6, if a trial fails when it loses one frame of it."""
+    tolerance, families = experiment.loss_tolerance, experiment.families
+    if tolerance is None or families[0] == families[1]:
+        return
+    direction = Directions.REVERSE if families[0] == Family.IPV6 else Directions.FORWARD
+    # Phase 1 alone has frames from the left.
+    one_way = experiment.procedure.stateful and experiment.alpha is None
+    sent = Directions.FORWARD if one_way else experiment.directions or Directions.BIDIRECTIONAL
+    tolerated = tolerance.reverse if direction == Directions.REVERSE else tolerance.forward
+    if sent in (direction, Directions.BIDIRECTIONAL) and tolerated < 1 / _FRAMES_PER_ZERO:
+        yield direction
