@@ -46,20 +46,20 @@ experiments:
 
 def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
-    # On a busy machine, clearing the full table may take no longer than clearing the empty one: no result, code 4.
-    for out in (tmp_path / "first", tmp_path / "second", tmp_path / "third"):
-        done = natxy("run", tmp_path / "plan.yaml", "--output", out)
-        if "took no longer than an empty one" not in done.stdout:
-            break
-    assert done.returncode == 0, done.stdout + done.stderr
+    out = tmp_path / "out"
+    done = natxy("run", tmp_path / "plan.yaml", "--output", out)
+    # 4 where emptying the full table does not stand out from emptying the empty one, as on a busy machine.
+    assert done.returncode in (0, 4), done.stdout + done.stderr
     siit, siit46, rate, emptying, nat46, pool = RunReader(out).run.experiments
-    assert [each.state for each in (siit, siit46, rate, emptying, nat46, pool)] == [State.DONE] * 6
+    assert [each.state for each in (siit, siit46, rate, nat46, pool)] == [State.DONE] * 5
     # Jool translates far more, but a busy machine may be too slow for the search's highest rate.
     for each in (siit, siit46, rate, nat46, pool):
         [value] = each.values
         assert value is not None
         assert 2000 <= value <= 4000
-    assert emptying.values[0] is not None
+    [deletion] = emptying.repetitions
+    assert deletion.figures["full"] is not None, done.stdout
+    assert deletion.value is not None or "raise `connections`" in deletion.reason
     assert rate.dut is not None
     assert rate.dut.version.startswith("Jool 4.")
     assert '"pool6": "2001:2:0:64::/96"' in rate.dut.configuration

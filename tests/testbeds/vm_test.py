@@ -85,7 +85,7 @@ def settings(experiment: ExperimentRecord) -> dict[str, str]:
 def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) -> None:
     before = (cache_folder() / "disk.img").stat().st_mtime_ns
     done = natxy("run", written(tmp_path, EVERY_DRIVER), "--output", tmp_path / "out")
-    # 4 where a small table took no longer to clear than an empty one, so that a tear-down rate is not known.
+    # 4 where clearing a small table does not stand out from clearing an empty one, so that there is no tear-down rate.
     assert done.returncode in (0, 4), done.stdout + done.stderr
     experiments = RunReader(tmp_path / "out").run.experiments
     assert len(experiments) == 7
