@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from natxy.report.tables.table import Column, Table
-from natxy.report.words import wording
+from natxy.report.words import headlines, wording
 from natxy.results.analysis.compare import SHARE_OF_BASELINE, Compared, Comparison, Key, key
 from natxy.results.analysis.sweeps import shared_fields
 from natxy.results.bounded import Bounded
@@ -87,7 +87,7 @@ def _row(compared: Compared, names: Mapping[Key, str]) -> tuple[str, ...]:
     unit, summary = compared.figure.unit, compared.summary
     median = wording.bounded(summary.bounded_median, unit) if summary else wording.ABSENT
     return (
-        names[key(compared.experiment)] + compared.experiment.planned.non_rfc,
+        names[key(compared.experiment)] + headlines.short_mark(compared.experiment),
         str(compared.run + 1),
         median,
         str(summary.count if summary else 0),

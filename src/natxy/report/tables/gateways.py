@@ -96,7 +96,7 @@ def _row(
 def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
     if experiment.statistics is None:
         return wording.ABSENT if experiment.state is State.DONE else states.STATE_WORDS[experiment.state]
-    mark = "" if narrow or not experiment.planned.non_rfc else " (non-RFC)"
+    mark = "" if narrow else headlines.short_mark(experiment)
     return _shown(experiment.statistics, experiment.unit, narrow=narrow) + mark
 
 

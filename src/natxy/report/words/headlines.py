@@ -17,6 +17,11 @@ def kind(experiment: ExperimentRecord) -> str:
     return f"{headline.title}{experiment.planned.non_rfc}, {wording.unit(headline.unit)}"
 
 
+def short_mark(experiment: ExperimentRecord) -> str:
+    """Returns the mark of a result that is not the RFCs', for cells without room for the reason; otherwise empty."""
+    return " (non-RFC)" if experiment.planned.non_rfc else ""
+
+
 def per_direction(experiment: ExperimentRecord) -> bool:
     """Returns True when the headline counts one direction of traffic that may have two."""
     return experiment.unit == Unit.FPS
