@@ -83,7 +83,7 @@ def table(rounds: Rounds) -> Iterator[str]:
     done = [replay for replay in REPLAYS if (replay.driver, replay.script) in rounds]
     yield from conditions([each for replay in done for each in rounds[replay.driver, replay.script]])
     yield ""
-    yield "| script | gateway | figure | known | siitperf's way | plan's way | rounds | blamed | |"
+    yield "| script | gateway | figure | known | scripts with natxy's programs | plan | rounds | blamed | |"
     yield "|---|---|---|---:|---:|---:|---:|---:|---|"
     for replay in done:
         found = compared(replay, rounds)

@@ -16,10 +16,12 @@ from ruamel.yaml import YAML
 
 from natxy.campaign.jobs import jobs_of
 from natxy.campaign.loading import load_campaign
+from natxy.plan.departures import Kind, by_kind
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.loading import load_plan
+from natxy.procedures.deviations import deviations
 from tests.support.pages import PAGES, REPOSITORY
 
 _BLOCK: Final = re.compile(r"^ *```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -102,6 +104,13 @@ def test_every_block_is_accepted(place: str, tmp_path: Path) -> None:
         whole = "name" in part and "experiments" in part
         file.write_text(text if whole else json.dumps(completed(part)), encoding="utf-8")
         assert load_plan(file).experiments
+
+
+def test_the_plan_for_publication_departs_from_no_rfc(tmp_path: Path) -> None:
+    text = next(text for place, text in BLOCKS.items() if "publish.md" in place)
+    file = tmp_path / "block.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert set(by_kind(deviations(load_plan(file)))) == {Kind.LIMITATION}
 
 
 def test_what_is_no_part_of_a_plan_is_refused() -> None:
