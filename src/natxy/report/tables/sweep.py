@@ -17,6 +17,7 @@ from natxy.report.tables.statistics import (
     Row,
     aggregate_rows,
     further_rows,
+    intervals_note,
     narrow_spread,
     percentiles_note,
     statistics_rows,
@@ -78,7 +79,8 @@ def tables(group: SweepGroup, columns: Mapping[int, Computed]) -> tuple[Table, T
     head = (Column(first), *(Column(value, numeric=True) for value in values))
     cells = [cell for sweep in group.sweeps for cell in sweep.cells]
     note = _ratios_note(cells, columns)
-    table = Table(title, head, tuple(others), medians, percentiles_note(cells)).with_note(note)
+    table = Table(title, head, tuple(others), medians, percentiles_note(cells))
+    table = table.with_note(intervals_note(cells)).with_note(note)
     common = Table(f"{title}: common to all of them", (Column(""), Column("Value", numeric=True)), tuple(same))
     return table.transposed() if group.sweeps[0].has_cells_in_rows else table, common
 
