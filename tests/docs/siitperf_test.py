@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from natxy.plan.yaml.schema import field_names, plan_schema
-from natxy.siitperf.importing.plan import EXCHANGE
 from natxy.siitperf.keys import KEYS
 from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.trial.usage import VARIABLES
@@ -166,10 +165,6 @@ def test_scripts_that_measure_connections_give_no_field_of_traffic(script: str) 
 def test_the_table_of_variables_has_all_that_the_programs_read() -> None:
     named = [name for first, _ in rows_of_programs() for name in quoted(first)]
     assert named == [*VARIABLES]
-
-
-def test_a_shell_exchanges_the_sides_as_an_imported_plan_says() -> None:
-    assert "".join(f"    {line}\n" for line in EXCHANGE) in _TEXT
 
 
 def rows_of_programs() -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, Literal
 
 from natxy.siitperf.trial.neighbors import DUT_MACS
 from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
@@ -22,25 +22,28 @@ def removed(labs: Mapping[Owner, str]) -> Iterator[str]:
     yield from (f"Removed: the lab of {name} (process {keeper.pid}).\n" for keeper, name in labs.items())
 
 
-def how_to_use(lab: StandingLab) -> Iterator[str]:
+def how_to_use(lab: StandingLab, initiator: Literal["left", "right"] = "left") -> Iterator[str]:
+    """Yields lines for a shell; `initiator` is siitperf's side that is the lab's left, where plans have theirs."""
+    letters = "LR" if initiator == "left" else "RL"
+    ends = zip(letters, ("left", "right"), lab.tester_addresses, lab.tester_macs, lab.dut_macs, strict=True)
+    of_left, of_right = sorted(ends, key=lambda end: end[0])
     gateway = "a guest between dut-left and dut-right" if lab.in_guest else "dut-left, dut-right"
     yield f"# {lab.gateway} of {lab.name} stands. To remove it: natxy lab down"
     yield f"# The tester's ends, left and right:  ip netns exec {lab.tester} bash"
     yield f"# The gateway, {gateway}:  ip netns exec {lab.dut} bash"
-    yield "# For siitperf.conf:"
-    ends = zip("LR", lab.tester_addresses, lab.tester_macs, lab.dut_macs, strict=True)
-    for letter, address, tester, dut in ends:
+    yield "# For siitperf.conf" + ("" if initiator == "left" else ", whose right is the left here") + ":"
+    for letter, _, address, tester, dut in (of_left, of_right):
         yield f"#   IP-{letter}-Vers {address.version}"
         yield f"#   IPv{address.version}-{letter}-Real {address}"
         yield f"#   MAC-{letter}-Tester {tester}"
         yield f"#   MAC-{letter}-DUT {dut}"
     yield "# Start siitperf's scripts in the tester's namespace, with these variables:"
     exports = {
-        LEFT: "left",
-        RIGHT: "right",
+        LEFT: of_left[1],
+        RIGHT: of_right[1],
         IO: lab.io,
         CORES: ",".join(map(str, lab.tester_cores)),
-        DUT_MACS: ",".join(lab.dut_macs),
+        DUT_MACS: f"{of_left[-1]},{of_right[-1]}",
         FLOOR_MS: str(_PATIENCE_MS),
         "NATXY_LAB_TESTER": lab.tester,
         "NATXY_LAB_DUT": lab.dut,

@@ -5,7 +5,6 @@ import subprocess
 from ipaddress import IPv4Address, IPv6Address
 
 from natxy.cli.bodies.lab import how_to_use
-from natxy.siitperf.importing.plan import EXCHANGE
 from natxy.standing.labs import StandingLab
 
 LAB = StandingLab(
@@ -35,11 +34,15 @@ def test_a_shell_takes_only_the_variables() -> None:
     assert (done.stdout, done.stderr) == (f"0,2 natxy-1-2-dut {','.join(LAB.dut_macs)}\n", "")
 
 
-def test_a_shell_exchanges_the_sides_for_siitperfs_initiator_on_the_right() -> None:
-    names = ("LEFT", "RIGHT", "DUT_MACS")
-    script = "\n".join([*how_to_use(LAB), *EXCHANGE, *(f'echo "$NATXY_SIITPERF_{name}"' for name in names)])
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["right", "left", ",".join(reversed(LAB.dut_macs))]
+def test_the_sides_are_exchanged_for_siitperfs_initiator_on_the_right() -> None:
+    usual, exchanged = ({*how_to_use(LAB, side)} for side in ("left", "right"))
+    assert {"#   IP-L-Vers 4", "#   IPv4-L-Real 198.19.0.2", "#   IPv6-R-Real 2001:2::2"} <= exchanged
+    assert {f"#   MAC-L-DUT {LAB.dut_macs[1]}", f"#   MAC-R-Tester {LAB.tester_macs[0]}"} <= exchanged
+    assert {line for line in exchanged - usual if line.startswith("export")} == {
+        "export NATXY_SIITPERF_LEFT=right",
+        "export NATXY_SIITPERF_RIGHT=left",
+        f"export NATXY_SIITPERF_DUT_MACS={','.join(reversed(LAB.dut_macs))}",
+    }
 
 
 def test_keys_of_siitperf_conf_have_the_family_of_each_side() -> None:

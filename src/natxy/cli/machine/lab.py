@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,6 +26,10 @@ def lab_up(
             show_default=False,
         ),
     ] = None,
+    initiator: Annotated[
+        Literal["left", "right"],
+        typer.Option(help="siitperf's side that is the plan's left: with Stateful 2, the right."),
+    ] = "left",
 ) -> None:
     """Keep the lab of a plan standing, with the gateway of one experiment.
 
@@ -57,7 +61,7 @@ def lab_up(
         prepare(resolved, LastingConsole())
         for problem in problems_of_leftovers(resolved):
             warn(problem)
-        echo("".join(f"{line}\n" for line in how_to_use(keep_lab(resolved, plan))))
+        echo("".join(f"{line}\n" for line in how_to_use(keep_lab(resolved, plan), initiator)))
 
 
 def lab_down() -> None:

@@ -27,22 +27,12 @@ from natxy.siitperf.importing.unused import unused
 from natxy.siitperf.program import PROCEDURES
 from natxy.siitperf.rules import check
 from natxy.siitperf.sides import Letter, active
-from natxy.siitperf.trial.neighbors import DUT_MACS
-from natxy.siitperf.trial.ports import LEFT, RIGHT
 
 _GUESSED: Final = {
     False: "`gateway` and each `dut` are guesses, and the testbed is a lab. Correct them.",
     True: f"`gateway` and each `dut` of `addresses` are guesses. Correct them, and replace each {FILL_IN}.",
 }
 """States what is not from siitperf.conf, in a lab and on hardware."""
-
-EXCHANGE: Final = (
-    f"export {LEFT}=right {RIGHT}=left",
-    f"export {DUT_MACS}=${{{DUT_MACS}#*,}},${{{DUT_MACS}%,*}}",
-)
-"""Exchanges in a shell what `natxy lab up` prints of the left and the right: siitperf's right is the plan's left."""
-
-_TO_EXCHANGE: Final = "In a lab of this plan, siitperf's programs need the sides exchanged after `natxy lab up`:"
 
 
 def import_plan(source: Source) -> str:
@@ -120,7 +110,8 @@ def _opening(source: Source) -> list[str]:
             "Rates, times and sizes are arguments of siitperf's programs; import with --arguments to have them."
         )
     if source.left is Letter.RIGHT:
-        said.append("A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left.")
+        in_lab = "" if source.hardware else "; for siitperf's programs, `natxy lab up --initiator right`"
+        said.append(f"A plan's initiator is on the left: with Stateful 2, siitperf's right is the plan's left{in_lab}.")
     said += [*dict.fromkeys(source.differences), *differences(source)]
     if keys := unused(source):
         said.append(f"No frame of the plan uses {source.of(*keys)}; it would be the same without.")
@@ -128,5 +119,4 @@ def _opening(source: Source) -> list[str]:
     program = source.arguments.program if source.arguments else PROCEDURES[source.procedure]
     head = f"Imported from {source.conf.path.rsplit('/', 1)[-1]} for {program}. Comments name the "
     head += "keys and arguments that lines are from; what natxy does by default is left out. Differences from siitperf:"
-    in_lab = [] if source.hardware or source.left is Letter.LEFT else [_TO_EXCHANGE, *EXCHANGE]
-    return [head, *(f"- {sentence}" for sentence in said), *in_lab]
+    return [head, *(f"- {sentence}" for sentence in said)]

@@ -22,7 +22,7 @@ from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.importing.gaps import GAPS
-from natxy.siitperf.importing.plan import EXCHANGE, import_plan
+from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import OF_CONNECTIONS, VALIDATING, Source
 from natxy.siitperf.keys import KEYS
 from natxy.siitperf.program import PROCEDURES
@@ -253,12 +253,10 @@ def test_the_right_as_initiator_becomes_the_left(folder: Path) -> None:
     assert experiment.addresses.left_hosts.first == ip_address("198.18.0.2")
     assert experiment.ports.source == PortRange(min=10_000, max=49_999)
     assert "with Stateful 2, siitperf's right is the plan's left" in unwrapped(plan)
-    assert "# In a lab of this plan, siitperf's programs need the sides exchanged" in plan
-    # A shell takes them as they are.
-    exchange = "".join(f"# {line}\n" for line in EXCHANGE)
-    assert exchange in plan
-    assert exchange not in import_plan(Source(parse_conf(text), "throughput", hardware=True))
-    assert exchange not in text_of("nat44")
+    in_lab = "natxy lab up --initiator right"
+    assert in_lab in unwrapped(plan)
+    assert in_lab not in unwrapped(import_plan(Source(parse_conf(text), "throughput", hardware=True)))
+    assert in_lab not in unwrapped(text_of("nat44"))
 
 
 def test_networks(folder: Path) -> None:
