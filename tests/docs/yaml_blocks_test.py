@@ -18,9 +18,11 @@ from natxy.campaign.jobs import jobs_of
 from natxy.campaign.loading import load_campaign
 from natxy.plan.departures import Kind, by_kind
 from natxy.plan.gateways.command import CommandConfig
+from natxy.plan.scale import left_to_the_dut
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.loading import load_plan
+from natxy.plan.zero_checksums import without_tolerance
 from natxy.procedures.deviations import deviations
 from tests.support.pages import PAGES, REPOSITORY
 
@@ -103,7 +105,10 @@ def test_every_block_is_accepted(place: str, tmp_path: Path) -> None:
     else:
         whole = "name" in part and "experiments" in part
         file.write_text(text if whole else json.dumps(completed(part)), encoding="utf-8")
-        assert load_plan(file).experiments
+        plan = load_plan(file)
+        assert plan.experiments
+        if whole:
+            assert left_to_the_dut(plan) == without_tolerance(plan) == {}
 
 
 def test_the_plan_for_publication_departs_from_no_rfc(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_keeper_that_is_killed_while_it_builds_or_removes(standing: Standing) 
     for number in (built // 2, built):
         # The first write is that of the command itself.
         said = standing.natxy("lab", "up", standing.plan, "--experiment", "nat", code=4, kill=("after", number))
-        assert "`natxy lab down` gives back what it left" in said
+        assert "`natxy lab down` removes what it left" in said
         standing.made |= {f"natxy-{keeper}-{end}" for keeper in standing.keepers() for end in ("tester", "dut")}
         assert standing.natxy("lab", "down").startswith("Removed: ")
         assert standing.left() == [], number

@@ -22,7 +22,7 @@ def machine_given_back() -> Iterator[None]:
     """
     for returned in give_back(lambda entry: entry.place.ssh is None):
         if returned.problem:
-            print(f"{described(returned.entry)} could not be given back: {returned.problem}", file=sys.stderr)
+            print(f"{described(returned.entry)} could not be undone: {returned.problem}", file=sys.stderr)
     try:
         with one_interrupt(), owned_programs(Ledger()):
             try:

@@ -31,7 +31,8 @@ highlight_language = "none"
 nitpicky = True
 
 html_theme = "furo"
-html_title = f"natxy {release}"
+_released = f"## [{release}]" in (_REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+html_title = f"natxy {release}{'' if _released else ' (development)'}"
 html_show_sphinx = False
 html_copy_source = False
 # The search would fetch every page for its summary, which browsers forbid in a folder.

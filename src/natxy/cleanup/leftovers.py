@@ -71,7 +71,7 @@ def problems_of_leftovers(plan: ResolvedPlan) -> Iterator[str]:
     for returned in give_back(partial(_is_of, plan)):
         if returned.problem:
             yield (
-                f"a killed run left {described(returned.entry)}, which could not be given back: {returned.problem}. "
+                f"a killed run left {described(returned.entry)}, which could not be undone: {returned.problem}. "
                 "`natxy cleanup` tries again"
             )
 

@@ -220,7 +220,7 @@ def _stale() -> list[Finding]:
     except DutError as error:
         return [Finding(name, None, str(error), "mend or delete that file")]
     if left:
-        return [Finding(name, None, "; ".join(left), "`natxy cleanup` gives it back")]
+        return [Finding(name, None, "; ".join(left), "`natxy cleanup` undoes it")]
     if os.geteuid() != 0:
         return [Finding(name, None, "unknown: only root can read what runs of root left", "run natxy with sudo")]
     return [Finding(name, True, "nothing")]

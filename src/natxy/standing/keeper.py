@@ -46,7 +46,7 @@ def keep_lab(plan: ResolvedPlan, path: Path) -> StandingLab:
         return StandingLab.model_validate_json(told)
     code = os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
     if code < 0:
-        raise DutError("the process that built the lab was killed; `natxy lab down` gives back what it left")
+        raise DutError("the process that built the lab was killed; `natxy lab down` removes what it left")
     raise SystemExit(code)
 
 

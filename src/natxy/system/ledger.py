@@ -139,7 +139,7 @@ class Ledger:
         except (OSError, ValidationError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is damaged, or of another version of natxy"
             raise DutError(
-                f"{self._file}, the list of what natxy has to give back, cannot be read: {reason}. Look at it, give "
+                f"{self._file}, the list of what natxy has to undo, cannot be read: {reason}. Look at it, give "
                 "back by hand what it lists, and delete it"
             ) from error
 
@@ -267,7 +267,7 @@ class Ledger:
 
     def _unwritable(self, error: OSError) -> DutError:
         return DutError(
-            f"{self._file} cannot be written ({error.strerror}); natxy records there what it has to give back. Make "
+            f"{self._file} cannot be written ({error.strerror}); natxy records there what it has to undo. Make "
             "the folder writable"
         )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from natxy.cli.bodies.check import about
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.units import format_duration
 from natxy.plan.scale import ports, slowest_phase1_fps, state_table_bytes, table_need
@@ -32,7 +33,7 @@ def at_scale(plan: ResolvedPlan) -> Table:
     head = (Column("Experiment"), *(Column(title, numeric=True) for title in _COLUMNS))
     rows = tuple((experiment.name, *_cells(plan, experiment, others)) for experiment in plan.experiments)
     all_s = sum(slowest_s(plan, experiment) for experiment in plan.experiments)
-    middle = f"about {format_duration(estimate_s(plan))} at rates in the middle of the searches"
+    middle = f"{about(estimate_s(plan))} at rates in the middle of the searches"
     together = f"All together: about {format_duration(all_s)}; {middle}, where connections are made sooner."
     return Table("At full size", head, rows, note=f"{_NOTE} {together}")
 

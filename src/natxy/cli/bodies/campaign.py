@@ -29,7 +29,7 @@ def cleaned_up(workers: AbstractContextManager[Workers]) -> Iterator[Workers]:
     finally:
         for returned in give_back(lambda entry: entry.place.ssh is None):
             if returned.problem:
-                warn(f"{described(returned.entry)} could not be given back: {returned.problem}")
+                warn(f"{described(returned.entry)} could not be undone: {returned.problem}")
 
 
 def described_campaign(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]:

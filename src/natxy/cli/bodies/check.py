@@ -67,7 +67,7 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
     count = len(plan.experiments)
     yield (
         f"{count} experiment{'s' if count > 1 else ''} on the testbed {plan.testbed.kind!r}, seed {plan.seed}, "
-        f"{_about(estimate_s(plan, expected))}{' of virtual time' if plan.testbed.in_virtual_time else ''}"
+        f"{about(estimate_s(plan, expected))}{' of virtual time' if plan.testbed.in_virtual_time else ''}"
         f"{_at_most(plan, expected)}{_at_rates(plan)}."
     )
 
@@ -94,10 +94,10 @@ def _of_sweep(plan: ResolvedPlan, cells: list[Experiment]) -> Iterator[str]:
     for cell, lines in zip(cells, facts, strict=True):
         own = [fact for line in lines for fact in line if fact not in common]
         coordinates = cell.name.partition("/")[2] or cell.name
-        yield f"- {coordinates}: {', '.join([*own, _about(cell.repeat.at_most * repetition_s(plan, cell))])}"
+        yield f"- {coordinates}: {', '.join([*own, about(cell.repeat.at_most * repetition_s(plan, cell))])}"
 
 
-def _about(seconds: float) -> str:
+def about(seconds: float) -> str:
     """Returns a duration with one or two digits, as many as an estimate deserves."""
     return f"about {format_duration(float(f'{seconds:.2g}' if seconds > 10 else f'{seconds:.1g}'))}"
 

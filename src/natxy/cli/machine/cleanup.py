@@ -15,20 +15,18 @@ from natxy.system.interrupts import one_interrupt
 
 
 def cleanup(
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Do not try again later what cannot be given back now.")
-    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Do not try again later what cannot be undone now.")] = False,
 ) -> None:
-    """Give back what killed runs left on this machine and on machines behind ssh, and remove the lab that stands.
+    """Undo what killed runs left on this machine and on machines behind ssh, and remove the lab that stands.
 
     Network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a DUT are as they
-    were before. What a run that is still in progress uses is left alone. `natxy doctor` lists what there is to give
-    back, and the next run on a machine gives it back too.
+    were before. What a run that is still in progress uses is left alone. `natxy doctor` lists what there is to undo,
+    and the next run on a machine undoes it too.
 
     \b
     Exit codes:
-      0    everything was given back, or there was nothing
-      4    something could not be given back; the message says why
+      0    everything was undone, or there was nothing
+      4    something could not be undone; the message says why
     """
     from natxy.cleanup.leftovers import described, give_back
     from natxy.cli.bodies.lab import removed
@@ -45,14 +43,14 @@ def cleanup(
             count += 1
             what = f"{described(returned.entry)} (process {returned.entry.process().pid})"
             if returned.problem is None:
-                echo(f"Given back: {what}.\n")
+                echo(f"Undone: {what}.\n")
                 continue
             problems += 1
-            warn(f"{what} could not be given back: {returned.problem}")
+            warn(f"{what} could not be undone: {returned.problem}")
             if forget:
                 Ledger().remove(returned.entry)
         if not count:
             mine = "" if os.geteuid() == 0 else " of this user's; root has a list of its own"
-            echo(f"There is nothing to give back{mine}.\n")
+            echo(f"There is nothing to undo{mine}.\n")
         if problems:
             raise typer.Exit(DutError.exit_code)

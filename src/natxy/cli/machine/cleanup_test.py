@@ -28,7 +28,7 @@ def left_setting(command: str) -> None:
 def test_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     cleanup()
-    assert capsys.readouterr().out == "There is nothing to give back.\n"
+    assert capsys.readouterr().out == "There is nothing to undo.\n"
     (finding,) = _stale()
     assert (finding.ok, finding.value) == (True, "nothing")
 
@@ -51,11 +51,11 @@ def test_what_was_given_back_is_listed(tmp_path: Path, capsys: pytest.CaptureFix
     (finding,) = _stale()
     assert finding.ok is None
     listed = f"the folder {folder} (process {ME.pid}); sysctl x, which was 7 (process {ME.pid})"
-    assert (finding.value, finding.remedy) == (listed, "`natxy cleanup` gives it back")
+    assert (finding.value, finding.remedy) == (listed, "`natxy cleanup` undoes it")
     cleanup()
     assert capsys.readouterr().out.splitlines() == [
-        f"Given back: sysctl x, which was 7 (process {ME.pid}).",
-        f"Given back: the folder {folder} (process {ME.pid}).",
+        f"Undone: sysctl x, which was 7 (process {ME.pid}).",
+        f"Undone: the folder {folder} (process {ME.pid}).",
     ]
     assert not folder.exists()
 
@@ -69,5 +69,5 @@ def test_what_could_not_be_given_back_is_told_and_kept_unless_it_is_to_be_forgot
         cleanup(forget=forget)
     assert ended.value.exit_code == 4
     said = capsys.readouterr()
-    assert f"sysctl x, which was 7 (process {ME.pid}) could not be given back: `false` failed" in said.err
+    assert f"sysctl x, which was 7 (process {ME.pid}) could not be undone: `false` failed" in said.err
     assert len(Ledger().entries()) == (0 if forget else 1)

@@ -82,7 +82,7 @@ def lab_down() -> None:
             end_lab(keeper)
         # Those whose keeper was killed, or could not remove everything.
         problems = [
-            f"{described(returned.entry)} could not be given back: {returned.problem}"
+            f"{described(returned.entry)} could not be undone: {returned.problem}"
             for returned in give_back(lambda entry: entry.process() in labs)
             if returned.problem
         ]
