@@ -7,21 +7,28 @@ Testers and DUT are network namespaces.
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from natxy.engine.program import find_engine
+from natxy.errors import EngineDiedError
 from natxy.results.reader import RunReader
-from natxy.results.records import RunState
+from natxy.results.records import RunState, State
 from natxy.results.trials import TrialKind
 from tests.support import needs
-from tests.support.command import natxy
+from tests.support.command import HANG_S, command, natxy
+from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
+from tests.support.timing import wait_until
 from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps
 
 pytestmark = [needs.SSHD, *needs.LAB, needs.cores(2), needs.programs("ssh", "nft")]
@@ -60,6 +67,16 @@ experiments:
   - {{name: nat, gateway: nftables, connections: 100, phase1_rate: 1k}}
 """
 
+LONGEST_S = 120
+KILLED = f"""
+order: experiments
+defaults: {{pairs: 2, gateway: linux-forward, rate: 400, max_invalid: 20}}
+experiments:
+  - {{name: other-dies, procedure: {{name: latency, warm_up: {LONGEST_S / 2}s, tagging: {LONGEST_S / 2}s}}}}
+  - {{name: between, procedure: pdv}}
+  - {{name: own-dies, procedure: {{name: latency, warm_up: {LONGEST_S / 2}s, tagging: {LONGEST_S / 2}s}}}}
+"""
+
 
 def ip(*arguments: str, text: str | None = None) -> str:
     return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True, input=text).stdout
@@ -90,9 +107,9 @@ def sshd(tmp_path: Path) -> Iterator[Sshd]:
         yield stack.enter_context(running_sshd(tmp_path / "sshd", address=MANAGEMENT[THERE], inside=inside))
 
 
-def written(folder: Path, sshd: Sshd) -> Path:
+def written(folder: Path, sshd: Sshd, experiments: str) -> Path:
     plan = TESTBED.replace("CONFIG", str(sshd.folder / "ssh_config")).replace("ENGINE", str(find_engine()))
-    (folder / "plan.yaml").write_text(plan + THROUGHPUT)
+    (folder / "plan.yaml").write_text(plan + experiments)
     return folder / "plan.yaml"
 
 
@@ -108,7 +125,7 @@ def engines(namespace: str) -> list[int]:
 
 
 def test_two_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, sshd: Sshd) -> None:
-    plan = written(tmp_path, sshd)
+    plan = written(tmp_path, sshd, THROUGHPUT)
     done = natxy("run", plan, "--output", tmp_path / "out", inside=["ip", "netns", "exec", HERE])
     assert done.returncode == 0, done.stdout + done.stderr
     run = RunReader(tmp_path / "out").run
@@ -125,7 +142,63 @@ def test_two_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, sshd
     reasons = [trial.result.reason for trial in trials if trial.verdict == "fail"]
     assert all(reason.startswith(("this machine: ", "the tester root@gateway: ")) for reason in reasons)
     assert "known within" in run.testbed["tester of pair 2"]
-    # Both machines are as they were.
+    assert_given_back()
+
+
+def assert_given_back() -> None:
+    """Asserts that both machines are as they were."""
     assert engines(HERE) == engines(THERE) == []
     assert ip("netns", "exec", THERE, "sysctl", "-n", "net.ipv6.conf.t-left.disable_ipv6") == "0\n"
     assert "PROMISC" not in ip("-n", THERE, "link", "show", "t-left")
+    assert "198.1" not in ip("-n", DUT, "-4", "address")
+
+
+def events(folder: Path, experiment: str) -> Iterator[dict[str, Any]]:
+    """Yields the events of an experiment so far."""
+    file, now = folder / "events.jsonl", ""
+    for line in file.read_text().splitlines(keepends=True) if file.exists() else ():
+        if line.endswith("\n"):
+            event = json.loads(line)
+            now = event.get("experiment", now)
+            if now == experiment:
+                yield event
+
+
+def wait_for_traffic(run: subprocess.Popen[bytes], folder: Path, experiment: str) -> None:
+    def has_any() -> bool:
+        return any(event["event"] == "trial_progress" and event["received"] for event in events(folder, experiment))
+
+    wait_until(lambda: run.poll() is not None or has_any())
+
+
+def kill_engine(killed: str, other: str) -> None:
+    """Kills the engine in a namespace, and returns when the one in the other has ended too."""
+    (victim,), (survivor,) = engines(killed), engines(other)
+    os.kill(victim, signal.SIGKILL)
+    killed_s = time.monotonic()
+    wait_until(lambda: not runs(survivor))
+    print(f"the engine in {other} ended {time.monotonic() - killed_s:.2f} s after the one in {killed}")
+
+
+def test_the_run_goes_on_with_new_engines_when_one_is_killed(tmp_path: Path, sshd: Sshd) -> None:
+    plan, folder = written(tmp_path, sshd, KILLED), tmp_path / "out"
+    # Both testers have one core, so that natxy has the other and learns of the death at once.
+    plan.write_text(plan.read_text().replace("io: af_packet", "io: af_packet\n  tester_cores: 1"))
+    argv = ["ip", "netns", "exec", HERE, *command("run", plan, "--output", folder)]
+    with (tmp_path / "said").open("w") as said, subprocess.Popen(argv, stdout=said, stderr=said) as run:
+        for experiment, killed, other in (("other-dies", THERE, HERE), ("own-dies", HERE, THERE)):
+            wait_for_traffic(run, folder, experiment)
+            kill_engine(killed, other)
+        assert run.wait(HANG_S) == EngineDiedError.exit_code, (tmp_path / "said").read_text()
+    experiments = {experiment.name: experiment for experiment in RunReader(folder).run.experiments}
+    for experiment, name in (("other-dies", "the tester root@gateway"), ("own-dies", "this machine")):
+        record = experiments[experiment]
+        assert record.state == State.FAILED
+        assert record.reason.startswith(f"{name}: natxy-engine ended during trial.run")
+        assert record.values == []
+        assert not [*record.all_trials]
+        # The other tester did not finish its part of the trial.
+        at_s = {event["event"]: event["clock_s"] for event in events(folder, experiment)}
+        assert at_s["experiment_finished"] - at_s["trial_started"] < LONGEST_S
+    assert experiments["between"].state == State.DONE
+    assert_given_back()
