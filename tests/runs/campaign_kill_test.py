@@ -95,9 +95,9 @@ class DaskProcesses:
         return {name: process.pid for name, process in self._processes.items() if process.poll() is None}
 
     def close(self) -> None:
-        for process in self._processes.values():
+        # The scheduler last: a worker that loses it while it ends itself never does.
+        for process in reversed(self._processes.values()):
             process.terminate()
-        for process in self._processes.values():
             process.wait(HANG_S)
 
 

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,34 +27,43 @@ from tools.bench.peer_benchmark import show
 
 VIEWERS: Final = 20
 _ROUNDS: Final = 5
+_TRIALS: Final = 10
+_LOOK_S: Final = 0.05
 _PLAN: Final = """
 name: watched
-testbed: {kind: lab}
-timing: {trial: 2s}
+testbed: {{kind: lab}}
+timing: {{preset: lab, trial: 2s}}
+repeat: {trials}
 experiments:
-  - name: forwarding
-    gateway: linux-forward
-    procedure: frame-loss-rate
-    rates: [50k]
-    repeat: 10
+  - {{name: forwarding, gateway: linux-forward, procedure: pdv, rate: 50k, max_invalid: 50}}
 """
 
 
 def main() -> None:
-    trials: dict[int, list[TrialFinished]] = {0: [], VIEWERS: []}
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.watch_viewers", description=__doc__)
+    parser.add_argument("--viewers", type=int, default=VIEWERS)
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="how often each run is measured")
+    parser.add_argument("--trials", type=int, default=_TRIALS, help="how many trials a run has")
+    parser.add_argument("--look", metavar="ADDRESS", help="be the viewers of this page, and measure nothing")
+    asked = parser.parse_args()
+    if asked.look:
+        asyncio.run(look(asked.look, asked.viewers))
+        return
+    trials: dict[int, list[TrialFinished]] = {0: [], asked.viewers: []}
     with temporary_folder("natxy-bench-") as folder:
-        (folder / "plan.yaml").write_text(_PLAN, encoding="utf-8")
-        for number in range(_ROUNDS):
+        (folder / "plan.yaml").write_text(_PLAN.format(trials=asked.trials), encoding="utf-8")
+        for number in range(asked.rounds):
             for viewers, found in trials.items():
                 found += measured(folder / "plan.yaml", folder / f"{number}-{viewers}", viewers)
     show("pacing of a run, by viewers of its page", [row(viewers, found) for viewers, found in trials.items()])
 
 
 def measured(plan: Path, run: Path, viewers: int) -> Sequence[TrialFinished]:
-    """Returns the trials of a run that is looked at."""
+    """Returns the trials of a run that is looked at from before its first one."""
     with subprocess.Popen(command("run", plan, "--output", run), stdout=sys.stderr) as measuring:
         while not (run / EVENTS_FILE).exists():
             assert measuring.poll() is None
+            time.sleep(_LOOK_S)
         with looked_at(run, viewers):
             assert measuring.wait() == 0
     lines = (run / EVENTS_FILE).read_bytes().splitlines()
@@ -67,23 +78,39 @@ def looked_at(run: Path, viewers: int) -> Iterator[None]:
         yield
         return
     with subprocess.Popen(command("watch", run, "--port", "0"), stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        address = server.stdout.readline().strip()
-        looking = [sys.executable, "-m", "tools.bench.watch_viewers", address, str(viewers)]
-        with subprocess.Popen(looking) as reader:
-            yield
-            reader.kill()
-        server.kill()
+        try:
+            assert server.stdout
+            address = server.stdout.readline().strip()
+            words = [sys.executable, "-m", "tools.bench.watch_viewers", "--look", address, "--viewers", str(viewers)]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as looking:
+                try:
+                    assert looking.stdout
+                    assert looking.stdout.readline(), "the viewers see nothing"
+                    yield
+                    assert looking.poll() is None, "the viewers have left before the run's end"
+                finally:
+                    looking.kill()
+        finally:
+            server.kill()
 
 
 async def look(address: str, viewers: int) -> None:
-    await asyncio.gather(*(_view(address) for _ in range(viewers)))
+    """Reads what the page sends to so many viewers, and says when each of them has got something."""
+    sees = asyncio.Barrier(viewers + 1)
+    async with asyncio.TaskGroup() as views:
+        for _ in range(viewers):
+            views.create_task(_view(address, sees))
+        await asyncio.wait_for(sees.wait(), HANG_S)
+        print(f"{viewers} viewers see the run", flush=True)
 
 
-async def _view(address: str) -> None:
+async def _view(address: str, sees: asyncio.Barrier) -> None:
     where = urlsplit(address)
-    reader, writer = await asyncio.wait_for(asyncio.open_connection(where.hostname, where.port), HANG_S)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
     writer.write(f"GET {where.path}events HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
+    assert (await reader.readline()).split()[1] == b"200"
+    await reader.readuntil(b"data:")
+    await sees.wait()
     while await reader.read(2**16):
         pass
 
@@ -102,7 +129,4 @@ def row(viewers: int, trials: Sequence[TrialFinished]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        asyncio.run(look(sys.argv[1], int(sys.argv[2])))
-    else:
-        main()
+    main()
