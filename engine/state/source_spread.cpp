@@ -38,6 +38,12 @@ std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
   return spread;
 }
 
+std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const std::optional<SourceSpread>& other) {
+  if (!one || !other) return std::nullopt;
+  return SourceSpread{one->connections + other->connections, one->addresses + other->addresses,
+                      std::min(one->fewest, other->fewest), std::max(one->most, other->most)};
+}
+
 template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);
 template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv6>&);
 

@@ -28,6 +28,9 @@ inline constexpr std::uint64_t kMostSources = 1 << 16;
 template <Family F>
 std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table);
 
+/// Returns the spread over two sets of addresses that have none in common, or nothing if one of them is unknown.
+std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const std::optional<SourceSpread>& other);
+
 extern template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);
 extern template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv6>&);
 

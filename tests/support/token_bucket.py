@@ -31,6 +31,12 @@ def bounds_fps(search_error: float) -> tuple[float, float]:
     return _limit_fps(TRIAL_S - LATE_S) * (1 - search_error), _limit_fps(TRIAL_S + LATE_S)
 
 
+def connection_bounds(connections: int, search_error: float) -> tuple[float, float]:
+    """Returns the lowest and the highest rate that is right at which so many connections are made."""
+    takes_s = (connections - BURST) / RATE_FPS
+    return connections / (takes_s + LATE_S) * (1 - search_error), connections / (takes_s - LATE_S)
+
+
 def _limit_fps(refilled_s: float) -> float:
     """Returns the rate of one direction at which the bucket, full at first, lets a whole trial pass."""
     return (BURST + RATE_FPS * refilled_s) / TRIAL_S / 2

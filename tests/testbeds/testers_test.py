@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests several testers on one gateway: this machine has one pair of ports on the DUT, and a tester that only ssh
-reaches has another. The DUT has a limit for both together that natxy does not know.
+"""Tests several testers on one gateway: this machine has one pair of ports on the DUT, and each tester that only ssh
+reaches has another. The DUT has a limit for all together that natxy does not know.
 
-Testers and DUT are network namespaces.
+Testers and DUT are network namespaces. The engines' workers share one core, so that natxy and the engines' other
+threads have the other one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,19 @@ from natxy.results.trials import TrialKind
 from tests.support import needs
 from tests.support.command import HANG_S, command, natxy
 from tests.support.processes import runs
-from tests.support.sshd import Sshd, running_sshd
+from tests.support.sshd import running_sshd
 from tests.support.timing import wait_until
-from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps
+from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps, connection_bounds
 
 pytestmark = [needs.SSHD, *needs.LAB, needs.cores(2), needs.programs("ssh", "nft")]
 
-HERE, THERE, DUT = (f"testers-{os.getpid()}-{name}" for name in ("here", "there", "dut"))
-MANAGEMENT = {HERE: "192.0.2.1", THERE: "192.0.2.2"}
+HERE, DUT = (f"testers-{os.getpid()}-{name}" for name in ("here", "dut"))
+MOST_TESTERS = 4
+# The network namespaces of the further testers, by the number of their pair.
+THERE = {number: f"testers-{os.getpid()}-there{number}" for number in range(2, MOST_TESTERS + 1)}
 SEARCH_ERROR = 0.03
+# Of all testers together.
+CONNECTIONS = 1200
 
 TESTBED = f"""
 name: testers
@@ -46,25 +51,25 @@ testbed:
   left: {{interface: t-left}}
   right: {{interface: t-right}}
   io: af_packet
-  more_pairs:
-    - tester:
-        ssh: {{host: gateway, user: root, config: CONFIG}}
-        engine: ENGINE
-        cores: 1
-      left: {{interface: t-left}}
-      right: {{interface: t-right}}
-      dut: {{left: d-left2, right: d-right2}}
+  tester_cores: 1
   dut: {{namespace: {DUT}, left: d-left, right: d-right}}
+  more_pairs:
 """
 
 THROUGHPUT = f"""
 defaults:
   procedure: throughput
-  pairs: 2
   max_invalid: 20
   search: {{kind: binary, min_rate: 1800, max_rate: 2600, error: {SEARCH_ERROR:.0%}}}
 experiments:
-  - {{name: nat, gateway: nftables, connections: 100, phase1_rate: 1k}}
+  - {{name: nat, gateway: nftables, pairs: PAIRS, connections: 100, phase1_rate: 1k}}
+  - name: connections
+    gateway: nftables
+    procedure: validated-connection-rate
+    pairs: PAIRS
+    connections: {CONNECTIONS} / PAIRS
+    alpha: 0.5
+    search: {{min_rate: 3k, max_rate: 8k}}
 """
 
 LONGEST_S = 120
@@ -82,34 +87,56 @@ def ip(*arguments: str, text: str | None = None) -> str:
     return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True, input=text).stdout
 
 
-@pytest.fixture
-def sshd(tmp_path: Path) -> Iterator[Sshd]:
-    """Cables both testers to a DUT; yields the other tester's."""
+@contextmanager
+def cabled(folder: Path, testers: int = 2) -> Iterator[None]:
+    """Cables so many testers to a DUT. The configuration of ssh's for a further one is `sshdNUMBER/ssh_config`."""
+    there = {number: THERE[number] for number in range(2, testers + 1)}
     with ExitStack() as stack:
-        for namespace in (HERE, THERE, DUT):
+        for namespace in (HERE, DUT, *there.values()):
             ip("netns", "add", namespace)
             stack.callback(ip, "netns", "del", namespace)
             ip("-n", namespace, "link", "set", "lo", "up")
-        cables = [
-            (namespace, f"t-{side}", DUT, f"d-{side}{number}")
-            for namespace, number in ((HERE, ""), (THERE, "2"))
-            for side in ("left", "right")
-        ]
-        for one, end, other, other_end in [*cables, (HERE, "mgmt", THERE, "mgmt")]:
-            ip("-n", one, "link", "add", end, "type", "veth", "peer", "name", other_end, "netns", other)
-            for namespace, name in ((one, end), (other, other_end)):
-                ip("netns", "exec", namespace, "ethtool", "-K", name, "tx", "off")
-                ip("-n", namespace, "link", "set", name, "up")
-        for namespace, address in MANAGEMENT.items():
-            ip("-n", namespace, "address", "add", f"{address}/24", "dev", "mgmt")
+        for number, tester in {1: HERE, **there}.items():
+            suffix = str(number) if number > 1 else ""
+            for side in ("left", "right"):
+                cable(tester, f"t-{side}", DUT, f"d-{side}{suffix}")
         ip("netns", "exec", DUT, "nft", "-f", "-", text=LIMIT)
-        inside = ["ip", "netns", "exec", THERE]
-        yield stack.enter_context(running_sshd(tmp_path / "sshd", address=MANAGEMENT[THERE], inside=inside))
+        for number, tester in there.items():
+            cable(HERE, f"mgmt{number}", tester, "mgmt")
+            ip("-n", HERE, "address", "add", f"192.0.2.{4 * number + 1}/30", "dev", f"mgmt{number}")
+            ip("-n", tester, "address", "add", f"192.0.2.{4 * number + 2}/30", "dev", "mgmt")
+            inside, address = ["ip", "netns", "exec", tester], f"192.0.2.{4 * number + 2}"
+            stack.enter_context(running_sshd(folder / f"sshd{number}", address=address, inside=inside))
+        yield
 
 
-def written(folder: Path, sshd: Sshd, experiments: str) -> Path:
-    plan = TESTBED.replace("CONFIG", str(sshd.folder / "ssh_config")).replace("ENGINE", str(find_engine()))
-    (folder / "plan.yaml").write_text(plan + experiments)
+def cable(one: str, end: str, other: str, other_end: str) -> None:
+    ip("-n", one, "link", "add", end, "type", "veth", "peer", "name", other_end, "netns", other)
+    for namespace, name in ((one, end), (other, other_end)):
+        ip("netns", "exec", namespace, "ethtool", "-K", name, "tx", "off")
+        ip("-n", namespace, "link", "set", name, "up")
+
+
+def written(folder: Path, experiments: str, testers: int = 2) -> Path:
+    """Returns the file of a plan."""
+    further = "".join(
+        f"""
+    - tester:
+        ssh: {{host: gateway, user: root, config: {folder}/sshd{number}/ssh_config}}
+        engine: {find_engine()}
+        cores: 1
+      left: {{interface: t-left}}
+      right: {{interface: t-right}}
+      dut: {{left: d-left{number}, right: d-right{number}}}
+"""
+        for number in range(2, testers + 1)
+    )
+    plan = (
+        TESTBED
+        + further
+        + experiments.replace(f"{CONNECTIONS} / PAIRS", str(CONNECTIONS // testers)).replace("PAIRS", str(testers))
+    )
+    (folder / "plan.yaml").write_text(plan)
     return folder / "plan.yaml"
 
 
@@ -124,32 +151,46 @@ def engines(namespace: str) -> list[int]:
     return found
 
 
-def test_two_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, sshd: Sshd) -> None:
-    plan = written(tmp_path, sshd, THROUGHPUT)
-    done = natxy("run", plan, "--output", tmp_path / "out", inside=["ip", "netns", "exec", HERE])
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("testers", [2, pytest.param(MOST_TESTERS, marks=pytest.mark.long)])
+def test_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, testers: int) -> None:
+    with cabled(tmp_path, testers):
+        plan = written(tmp_path, THROUGHPUT, testers)
+        done = natxy("run", plan, "--output", tmp_path / "out", inside=["ip", "netns", "exec", HERE])
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_given_back(testers)
     run = RunReader(tmp_path / "out").run
     assert run.state == RunState.DONE
-    (experiment,) = run.experiments
-    assert experiment.statistics is not None
+    throughput, connections = run.experiments
     least_fps, most_fps = bounds_fps(SEARCH_ERROR)
-    assert least_fps <= experiment.statistics.median <= most_fps
-    trials = [trial for _, _, trial in experiment.all_trials if trial.kind == TrialKind.TRAFFIC]
-    assert {tuple(stream.name for stream in trial.result.streams) for trial in trials} == {
-        ("forward", "reverse", "forward 2", "reverse 2")
-    }
-    assert {port.pair for trial in trials for port in trial.result.ports} == {0, 1}
+    assert throughput.statistics is not None
+    assert least_fps <= throughput.statistics.median <= most_fps
+    least_cps, most_cps = connection_bounds(CONNECTIONS, SEARCH_ERROR)
+    assert connections.statistics is not None
+    assert least_cps <= connections.statistics.median <= most_cps
+    suffixes = ["", *(f" {number}" for number in range(2, testers + 1))]
+    for experiment, kind, names in (
+        (throughput, TrialKind.TRAFFIC, ("forward", "reverse")),
+        (connections, TrialKind.PHASE1, ("phase 1",)),
+        (connections, TrialKind.VALIDATE, ("validation",)),
+    ):
+        trials = [trial for _, _, trial in experiment.all_trials if trial.kind == kind]
+        assert {tuple(stream.name for stream in trial.result.streams) for trial in trials} == {
+            tuple(name + suffix for suffix in suffixes for name in names)
+        }
+    trials = [trial for _, _, trial in throughput.all_trials if trial.kind == TrialKind.TRAFFIC]
+    assert {port.pair for trial in trials for port in trial.result.ports} == {*range(testers)}
     reasons = [trial.result.reason for trial in trials if trial.verdict == "fail"]
     assert all(reason.startswith(("this machine: ", "the tester root@gateway: ")) for reason in reasons)
-    assert "known within" in run.testbed["tester of pair 2"]
-    assert_given_back()
+    assert all("known within" in run.testbed[f"tester of pair {number}"] for number in range(2, testers + 1))
 
 
-def assert_given_back() -> None:
-    """Asserts that both machines are as they were."""
-    assert engines(HERE) == engines(THERE) == []
-    assert ip("netns", "exec", THERE, "sysctl", "-n", "net.ipv6.conf.t-left.disable_ipv6") == "0\n"
-    assert "PROMISC" not in ip("-n", THERE, "link", "show", "t-left")
+def assert_given_back(testers: int = 2) -> None:
+    """Asserts that all machines are as they were."""
+    assert engines(HERE) == []
+    for number in range(2, testers + 1):
+        assert engines(THERE[number]) == []
+        assert ip("netns", "exec", THERE[number], "sysctl", "-n", "net.ipv6.conf.t-left.disable_ipv6") == "0\n"
+        assert "PROMISC" not in ip("-n", THERE[number], "link", "show", "t-left")
     assert "198.1" not in ip("-n", DUT, "-4", "address")
 
 
@@ -180,16 +221,16 @@ def kill_engine(killed: str, other: str) -> None:
     print(f"the engine in {other} ended {time.monotonic() - killed_s:.2f} s after the one in {killed}")
 
 
-def test_the_run_goes_on_with_new_engines_when_one_is_killed(tmp_path: Path, sshd: Sshd) -> None:
-    plan, folder = written(tmp_path, sshd, KILLED), tmp_path / "out"
-    # Both testers have one core, so that natxy has the other and learns of the death at once.
-    plan.write_text(plan.read_text().replace("io: af_packet", "io: af_packet\n  tester_cores: 1"))
-    argv = ["ip", "netns", "exec", HERE, *command("run", plan, "--output", folder)]
-    with (tmp_path / "said").open("w") as said, subprocess.Popen(argv, stdout=said, stderr=said) as run:
-        for experiment, killed, other in (("other-dies", THERE, HERE), ("own-dies", HERE, THERE)):
-            wait_for_traffic(run, folder, experiment)
-            kill_engine(killed, other)
-        assert run.wait(HANG_S) == EngineDiedError.exit_code, (tmp_path / "said").read_text()
+def test_the_run_goes_on_with_new_engines_when_one_is_killed(tmp_path: Path) -> None:
+    with cabled(tmp_path):
+        plan, folder = written(tmp_path, KILLED), tmp_path / "out"
+        argv = ["ip", "netns", "exec", HERE, *command("run", plan, "--output", folder)]
+        with (tmp_path / "said").open("w") as said, subprocess.Popen(argv, stdout=said, stderr=said) as run:
+            for experiment, killed, other in (("other-dies", THERE[2], HERE), ("own-dies", HERE, THERE[2])):
+                wait_for_traffic(run, folder, experiment)
+                kill_engine(killed, other)
+            assert run.wait(HANG_S) == EngineDiedError.exit_code, (tmp_path / "said").read_text()
+        assert_given_back()
     experiments = {experiment.name: experiment for experiment in RunReader(folder).run.experiments}
     for experiment, name in (("other-dies", "the tester root@gateway"), ("own-dies", "this machine")):
         record = experiments[experiment]
@@ -201,4 +242,3 @@ def test_the_run_goes_on_with_new_engines_when_one_is_killed(tmp_path: Path, ssh
         at_s = {event["event"]: event["clock_s"] for event in events(folder, experiment)}
         assert at_s["experiment_finished"] - at_s["trial_started"] < LONGEST_S
     assert experiments["between"].state == State.DONE
-    assert_given_back()

@@ -198,6 +198,35 @@ TEST(Messages, PhaseOneSaysWhetherFourTuplesMayRepeat) {
   EXPECT_EQ(read_establish(request).spec.streams[0].selection, Selection::random);
 }
 
+TEST(Messages, Phase1AndItsValidationMayHaveFurtherPairs) {
+  Json stream = trial_request()["streams"][0];
+  stream["selection"] = "enumerate";
+  Json further = stream;
+  further["pair"] = 2;
+  Json request = {{"seed", 1}, {"begin_at_ns", 7}, {"stream", stream}, {"further", Json::array({further})}};
+  const TrialSpec spec = read_establish(request).spec;
+  EXPECT_EQ(spec.streams.at(1).pair, 2U);
+  EXPECT_EQ(spec.begin_at_ns, 7U);
+  request["further"] = Json::array({further, further});
+  EXPECT_THROW(read_establish(request), FieldError);
+  further.erase("selection");
+  request["further"] = Json::array({further});
+  EXPECT_THROW(read_establish(request), FieldError);
+
+  std::array<Connections, kMostPairs> connections;
+  connections[0].count = 10;
+  connections[2].count = 30;
+  request = {{"seed", 1}, {"rate_fps", 100}, {"frame", {{"size", 64}}}, {"further", {2}}};
+  const auto streams = read_validate(request, connections).spec.streams;
+  EXPECT_EQ(streams.at(0).name, "validation");
+  EXPECT_EQ(streams.at(1).name, "validation 3");
+  EXPECT_EQ(streams.at(1).frames, 30U);
+  for (const Json& wrong : {Json({0}), Json({2, 2}), Json({kMostPairs}), Json({-1}), Json({"2"}), Json(2)}) {
+    request["further"] = wrong;
+    EXPECT_THROW(read_validate(request, connections), FieldError) << wrong;
+  }
+}
+
 TEST(Messages, PortsComeInPairs) {
   const Json left = {{"side", "left"}, {"device", "net_null0"}, {"medium", "loop"}};
   Json right = left;

@@ -102,7 +102,34 @@ TrialSpec read_common(FieldReader& reader) {
   spec.drain_s = reader.number("drain_s", 0, 60, 2);
   spec.drain_ends_early = reader.flag("drain_ends_early", false);
   spec.limits = read_limits(reader);
+  if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   return spec;
+}
+
+/// Reads a stream of phase 1.
+StreamSpec read_initiator(const Json& json, const std::string& path) {
+  StreamSpec stream = read_stream(json, path);
+  if (stream.kind != StreamKind::flows) throw FieldError(path + ".kind", "must be flows in phase 1");
+  if (FieldReader(json, path).find("selection") == nullptr) {
+    throw FieldError(path + ".selection",
+                     "is missing; in phase 1 it is enumerate, so that every frame is a new connection (RFC 9693 §4.4), "
+                     "or random, so that four-tuples may repeat");
+  }
+  return stream;
+}
+
+unsigned read_pair_number(const Json& json, const std::string& path) {
+  if (!json.is_number_integer() || json.get<std::int64_t>() < 0 || json.get<std::int64_t>() >= kMostPairs) {
+    throw FieldError(path, fmt::format("expected the number of a pair, from 0 to {}", kMostPairs - 1));
+  }
+  return json.get<unsigned>();
+}
+
+/// Refuses a last stream whose pair an earlier one has, because each pair has one table.
+void check_own_pair(std::span<const StreamSpec> streams, const std::string& path) {
+  for (const StreamSpec& earlier : streams.first(streams.size() - 1)) {
+    if (earlier.pair == streams.back().pair) throw FieldError(path, "expected a pair that no other stream has");
+  }
 }
 
 }  // namespace
@@ -173,7 +200,6 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
 TrialRequest read_trial(const Json& params) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
-  if (reader.find("begin_at_ns") != nullptr) request.spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   for (const Json& json : reader.list("streams")) {
     auto& streams = request.spec.streams;
     streams.push_back(read_stream(json, item_path(reader, "streams", streams.size()), streams));
@@ -189,16 +215,16 @@ TrialRequest read_establish(const Json& params) {
   FieldReader reader(params, "");
   TrialRequest request{read_common(reader), false};
   request.spec.learn = true;
-  const Json& json = reader.get("stream");
-  request.spec.streams.push_back(read_stream(json, "stream"));
-  reader.finish();
-  const StreamSpec& stream = request.spec.streams.front();
-  if (stream.kind != StreamKind::flows) throw FieldError("stream.kind", "must be flows in phase 1");
-  if (FieldReader(json, "stream").find("selection") == nullptr) {
-    throw FieldError("stream.selection",
-                     "is missing; in phase 1 it is enumerate, so that every frame is a new connection (RFC 9693 §4.4), "
-                     "or random, so that four-tuples may repeat");
+  auto& streams = request.spec.streams;
+  streams.push_back(read_initiator(reader.get("stream"), "stream"));
+  if (reader.find("further") != nullptr) {
+    for (const Json& json : reader.list("further")) {
+      const std::string path = item_path(reader, "further", streams.size() - 1);
+      streams.push_back(read_initiator(json, path));
+      check_own_pair(streams, path + ".pair");
+    }
   }
+  reader.finish();
   return request;
 }
 
@@ -207,19 +233,30 @@ TrialRequest read_validate(const Json& params, std::span<const Connections> of_p
   TrialRequest request{read_common(reader), false};
   StreamSpec stream;
   stream.pair = read_pair(reader);
-  const Connections& connections = of_pairs[stream.pair];
-  stream.name = "validation";
-  stream.source = opposite(connections.initiator.source);
   stream.kind = StreamKind::replies;
   read_frame(reader.get("frame"), "frame", stream);
   stream.rate_fps = read_rate(reader);
-  stream.frames = connections.count;
-  check_duration(stream, reader.path_of("rate_fps"));
   stream.order = reader.choice("order", kOrders, Order::pseudorandom);
   stream.max_loss_ratio = read_loss_ratio(reader);
   stream.max_backlog_s = read_backlog(reader);
+  auto& streams = request.spec.streams;
+  streams.push_back(stream);
+  if (reader.find("further") != nullptr) {
+    for (const Json& json : reader.list("further")) {
+      const std::string path = item_path(reader, "further", streams.size() - 1);
+      stream.pair = read_pair_number(json, path);
+      streams.push_back(stream);
+      check_own_pair(streams, path);
+    }
+  }
   reader.finish();
-  request.spec.streams.push_back(stream);
+  for (StreamSpec& each : streams) {
+    const Connections& connections = of_pairs[each.pair];
+    each.name = each.pair == 0 ? "validation" : fmt::format("validation {}", each.pair + 1);
+    each.source = opposite(connections.initiator.source);
+    each.frames = connections.count;
+    check_duration(each, reader.path_of("rate_fps"));
+  }
   return request;
 }
 

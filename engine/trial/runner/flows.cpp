@@ -74,11 +74,11 @@ std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const 
 
 }  // namespace
 
-void begin_connections(const TrialSpec& spec, Connections& connections) {
-  const StreamSpec& stream = spec.streams.front();
+void begin_connections(const TrialSpec& spec, std::size_t number, Connections& connections) {
+  const StreamSpec& stream = spec.streams[number];
   connections.count = 0;  // in case of an exception
   with_family(connections.family_of(stream), [&]<Family F>() {
-    const auto& space = connections.offered.make<F>(space_of<F>(spec, 0));
+    const auto& space = connections.offered.make<F>(space_of<F>(spec, number));
     // Tuples that are drawn may repeat.
     if (stream.selection == Selection::enumerate && space.size() < stream.frames) {
       throw TrialError(stream, fmt::format("{} connections requested, but its flows have only {} four-tuples",

@@ -17,9 +17,9 @@ namespace natxy {
 /// Returns how the connections of phase 1 are spread over the source addresses with which they arrived.
 std::optional<SourceSpread> sources_of(const Connections& connections);
 
-/// Starts phase 1: replaces `connections` by those of the trial's first stream, none of them established. Throws
+/// Starts phase 1: replaces `connections` by those of the trial's stream `number`, none of them established. Throws
 /// TrialError if the stream's flows have too few four-tuples.
-void begin_connections(const TrialSpec& spec, Connections& connections);
+void begin_connections(const TrialSpec& spec, std::size_t number, Connections& connections);
 
 /// Makes the source of the four-tuples that a stream sends; F is the family in which it is sent.
 template <Family F>

@@ -155,6 +155,25 @@ TEST_F(TwoPairs, HaveConnectionsOfTheirOwn) {
   for (const StreamReport& stream : report.streams) EXPECT_EQ(stream.received, 800U);
 }
 
+TEST_F(TwoPairs, MakeConnectionsAtTheSameTime) {
+  TrialSpec spec = phase1(Family::ipv4, 300);
+  spec.streams.push_back(of_pair(phase1(Family::ipv4, 400).streams.front(), 1));
+  spec.streams.back().name = "phase 1 2";
+  const auto made = run(spec);
+  ASSERT_EQ(made.verdict, Verdict::pass) << made.reason;
+  EXPECT_EQ(made.established, 700U);
+  EXPECT_EQ(made.sources->connections, 700U);
+  for (unsigned pair : {0U, 1U}) {
+    EXPECT_EQ(connections.at(pair).count, 300 + 100 * pair);
+    EXPECT_TRUE(connections.at(pair).complete());
+  }
+  const auto validated =
+      run(trial({phase2("validation", Side::right, StreamKind::replies, Family::ipv4, 300),
+                 of_pair(phase2("validation 2", Side::right, StreamKind::replies, Family::ipv4, 400), 1)}));
+  ASSERT_EQ(validated.verdict, Verdict::pass) << validated.reason;
+  EXPECT_EQ(validated.streams.back().received, 400U);
+}
+
 TEST_F(TwoPairs, AThirdOneIsNotOpen) {
   EXPECT_THROW(run(trial({of_pair(stream("forward", Side::left, Family::ipv4, 10), 2)})), TrialError);
 }

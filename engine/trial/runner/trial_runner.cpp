@@ -45,7 +45,7 @@ class TrialRun {
   TrialRun(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections)
       : spec_{spec}, resources_{resources}, connections_{connections} {
     check_request(spec, resources, connections);
-    if (spec.learn) begin_connections(spec, learned());
+    for (std::size_t i = 0; spec.learn && i < spec.streams.size(); ++i) begin_connections(spec, i, learned(i));
     const Clock& clock = resources.clock;
     start_ = now_ticks();
     workers_.resize(resources.workers.size());
@@ -196,8 +196,8 @@ class TrialRun {
     return progress;
   }
 
-  /// Returns the connections that phase 1 makes.
-  Connections& learned() { return connections_[spec_.streams.front().pair]; }
+  /// Returns the connections that a stream of phase 1 makes.
+  Connections& learned(std::size_t stream) { return connections_[spec_.streams[stream].pair]; }
 
   TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted) {
     TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
@@ -205,10 +205,12 @@ class TrialRun {
     report.began = start_;
     report.suspended = suspended;
     report.aborted = aborted;
-    if (spec_.learn) {
-      learned().established = report.streams.front().received;
-      report.established = learned().established;
-      report.sources = sources_of(learned());
+    for (std::size_t i = 0; spec_.learn && i < spec_.streams.size(); ++i) {
+      learned(i).established = report.streams[i].received;
+      report.established += learned(i).established;
+      // Each pair has public addresses of its own.
+      const auto sources = sources_of(learned(i));
+      report.sources = i == 0 ? sources : joined(report.sources, sources);
     }
     judge(spec_, resources_.clock, report);
     return report;

@@ -25,8 +25,8 @@ from natxy.engine.messages.ports import (
     PortState,
     ResolvedNeighbor,
 )
-from natxy.engine.messages.requests import EstablishRequest, StreamSpec, TrialRequest, ValidateRequest
-from natxy.engine.messages.results import Cause, ForeignSample, PortResult, Progress, TrialResult, Verdict
+from natxy.engine.messages.requests import EstablishRequest, StreamSpec, TrialRequest, ValidateRequest, validation_name
+from natxy.engine.messages.results import Cause, ForeignSample, PortResult, Progress, SourceSpread, TrialResult, Verdict
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 
 # After one tester has failed, the others have so long to end the trial.
@@ -42,8 +42,9 @@ _ORDER: Final = (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)
 
 OfPair = TypeVar(
     "OfPair",
-    PortSpec, PortState, NeighborSide, ResolvedNeighbor, StreamSpec, ValidateRequest, PortResult, ForeignSample,
+    PortSpec, PortState, NeighborSide, ResolvedNeighbor, StreamSpec, PortResult, ForeignSample,
 )  # fmt: skip
+Request = TrialRequest | EstablishRequest | ValidateRequest
 _News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
 
 
@@ -69,7 +70,12 @@ class Tester:
         return [message.model_copy(update={"pair": self.pairs[message.pair]}) for message in messages]
 
     def result_of_plan(self, result: TrialResult) -> TrialResult:
-        return result.model_copy(update={"ports": self.of_plan(result.ports), "samples": self.of_plan(result.samples)})
+        validations = {validation_name(own): validation_name(pair) for own, pair in enumerate(self.pairs)}
+        streams = [
+            stream.model_copy(update={"name": validations.get(stream.name, stream.name)}) for stream in result.streams
+        ]
+        ports, samples = self.of_plan(result.ports), self.of_plan(result.samples)
+        return result.model_copy(update={"streams": streams, "ports": ports, "samples": samples})
 
     @contextmanager
     def named(self) -> Iterator[TimedEngine]:
@@ -114,41 +120,56 @@ class Testers:
         return NeighborsResolved(neighbors=resolved)
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        tester = self._of_pair(request.stream.pair)
-        (stream,) = tester.own([request.stream])
-        with tester.named() as engine:
-            return tester.result_of_plan(engine.establish(request.model_copy(update={"stream": stream}), on_progress))
+        streams = [request.stream, *request.further]
+        requests: dict[Tester, Request] = {
+            tester: request.model_copy(update={"stream": first, "further": further})
+            for tester, (first, *further) in self._of_testers(streams).items()
+        }
+        return self._run(requests, [stream.name for stream in streams], on_progress)
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        tester = self._of_pair(request.pair)
-        with tester.named() as engine:
-            return tester.result_of_plan(engine.validate(tester.own([request])[0], on_progress))
+        pairs = [request.pair, *request.further]
+        requests: dict[Tester, Request] = {}
+        for tester in self._testers:
+            if own := [tester.pairs.index(pair) for pair in pairs if pair in tester.pairs]:
+                requests[tester] = request.model_copy(update={"pair": own[0], "further": own[1:]})
+        return self._run(requests, [validation_name(pair) for pair in pairs], on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Runs the trial at all testers that send or receive in it, from the same moment on; one alone begins at once.
+        requests: dict[Tester, Request] = {
+            tester: request.model_copy(update={"streams": streams})
+            for tester, streams in self._of_testers(request.streams).items()
+        }
+        return self._run(requests, [stream.name for stream in request.streams], on_progress)
+
+    def _of_testers(self, streams: Sequence[StreamSpec]) -> dict[Tester, list[StreamSpec]]:
+        return {tester: own for tester in self._testers if (own := tester.own(streams))}
+
+    def _run(self, requests: Mapping[Tester, Request], names: Sequence[str], on_progress: OnProgress) -> TrialResult:
+        """Runs a trial at all testers that have a part in it, from the same moment on; one alone begins at once.
+        Returns the streams in the order of `names`.
 
         A trial of several is invalid if one of them begins more than `max_pause_s` late, or may have done so because
         its clock is not known well enough.
         """
-        parts = {tester: streams for tester in self._testers if (streams := tester.own(request.streams))}
-        if len(parts) == 1:
-            ((alone, streams),) = parts.items()
+        if len(requests) == 1:
+            ((alone, request),) = requests.items()
             with alone.named() as engine:
-                result = engine.run_trial(request.model_copy(update={"streams": streams}), on_progress)
-            return _merged(request, {alone: alone.result_of_plan(result)})
-        offsets = {tester: _offset(tester) for tester in parts}
+                result = _answer(engine, request, on_progress)
+            return _merged(names, {alone: alone.result_of_plan(result)})
+        offsets = {tester: _offset(tester) for tester in requests}
         start_ns = now_ns() + round(self._lead_s * 1e9)
-        requests = {
-            tester: request.model_copy(update={"streams": parts[tester], "begin_at_ns": start_ns + offset.offset_ns})
-            for tester, offset in offsets.items()
+        timed: dict[Tester, Request] = {
+            tester: request.model_copy(update={"begin_at_ns": start_ns + offsets[tester].offset_ns})
+            for tester, request in requests.items()
         }
-        results = _run_at_once(requests, on_progress)
-        merged = _merged(request, results)
-        late = {tester: _late_ns(requests[tester], result) for tester, result in results.items()}
-        longest_s = max(late.values()) / 1e9
-        if longest_s > request.limits.max_pause_s:
+        results = _run_at_once(timed, on_progress)
+        merged = _merged(names, results)
+        late = {tester: _late_ns(timed[tester], result) for tester, result in results.items()}
+        longest_s, most_s = max(late.values()) / 1e9, next(iter(timed.values())).limits.max_pause_s
+        if longest_s > most_s:
             self._lead_s = min(_LONGEST_LEAD_S, _SPARE * (self._lead_s + longest_s))
-        why = _not_together(late, offsets, request.limits.max_pause_s)
+        why = _not_together(late, offsets, most_s)
         # A tester's own reason says more than that it was late.
         if not why or merged.verdict == Verdict.INVALID:
             return merged
@@ -161,8 +182,13 @@ class Testers:
     def close(self) -> None:
         _close(self._testers)
 
-    def _of_pair(self, pair: int) -> Tester:
-        return next(tester for tester in self._testers if pair in tester.pairs)
+
+def _answer(engine: TimedEngine, request: Request, on_progress: OnProgress) -> TrialResult:
+    if isinstance(request, EstablishRequest):
+        return engine.establish(request, on_progress)
+    if isinstance(request, ValidateRequest):
+        return engine.validate(request, on_progress)
+    return engine.run_trial(request, on_progress)
 
 
 def _offset(tester: Tester) -> ClockOffset:
@@ -178,7 +204,7 @@ def _close(testers: Collection[Tester]) -> None:
             list(threads.map(lambda tester: tester.engine.close(), testers))
 
 
-def _run_at_once(requests: Mapping[Tester, TrialRequest], on_progress: OnProgress) -> dict[Tester, TrialResult]:
+def _run_at_once(requests: Mapping[Tester, Request], on_progress: OnProgress) -> dict[Tester, TrialResult]:
     """Runs each tester's part of a trial, and returns when all have ended. Raises the first error, after the others
     have been told to end."""
     news: _News = SimpleQueue()
@@ -210,11 +236,11 @@ def _run_at_once(requests: Mapping[Tester, TrialRequest], on_progress: OnProgres
     return {tester: tester.result_of_plan(results[number]) for number, tester in enumerate(testers)}
 
 
-def _tell(news: _News, number: int, tester: Tester, request: TrialRequest) -> None:
+def _tell(news: _News, number: int, tester: Tester, request: Request) -> None:
     """Runs one tester's part of a trial, and tells what comes of it."""
     try:
         with tester.named() as engine:
-            news.put((number, engine.run_trial(request, lambda progress: news.put((number, progress)))))
+            news.put((number, _answer(engine, request, lambda progress: news.put((number, progress)))))
     except BaseException as error:
         news.put((number, error))
 
@@ -242,7 +268,7 @@ def _total(progress: Iterable[Progress]) -> Progress:
     )
 
 
-def _merged(request: TrialRequest, results: Mapping[Tester, TrialResult]) -> TrialResult:
+def _merged(names: Sequence[str], results: Mapping[Tester, TrialResult]) -> TrialResult:
     """Returns the result of all: the worst verdict, and every stream and port with what its own tester counted."""
     worst = max(results.values(), key=lambda result: (_ORDER.index(result.verdict), result.cause != Cause.LOSSLESS))
     deciding = {tester: result for tester, result in results.items() if result.verdict == worst.verdict}
@@ -250,12 +276,15 @@ def _merged(request: TrialRequest, results: Mapping[Tester, TrialResult]) -> Tri
     whole: dict[str, object] = {
         "duration_s": max(result.duration_s for result in results.values()),
         "began_ns": None,
-        "streams": [streams[stream.name] for stream in request.streams],
+        "streams": [streams[name] for name in names],
         "ports": [port for result in results.values() for port in result.ports],
         "stale": sum(result.stale for result in results.values()),
         "samples": [sample for result in results.values() for sample in result.samples],
         "dut_cores": [core for result in results.values() for core in result.dut_cores],
     }
+    if worst.established is not None:
+        whole["established"] = sum(result.established or 0 for result in results.values())
+        whole["sources"] = _joined([result.sources for result in results.values()])
     if worst.cause != Cause.LOSSLESS:
         whole["reason"] = "; ".join(
             f"{tester.name}: {result.reason}" for tester, result in deciding.items() if result.cause != Cause.LOSSLESS
@@ -263,7 +292,20 @@ def _merged(request: TrialRequest, results: Mapping[Tester, TrialResult]) -> Tri
     return worst.model_copy(update=whole)
 
 
-def _late_ns(request: TrialRequest, result: TrialResult) -> int:
+def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
+    """Returns the spread over the public addresses of all pairs, which have none in common; None if any is unknown."""
+    known = [each for each in sources if each]
+    if len(known) < len(sources):
+        return None
+    return SourceSpread(
+        connections=sum(each.connections for each in known),
+        addresses=sum(each.addresses for each in known),
+        fewest=min(each.fewest for each in known),
+        most=max(each.most for each in known),
+    )
+
+
+def _late_ns(request: Request, result: TrialResult) -> int:
     """Returns by how much the engine began later than it was asked to."""
     assert request.begin_at_ns is not None
     assert result.began_ns is not None

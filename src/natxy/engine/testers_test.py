@@ -21,10 +21,10 @@ from natxy.engine.messages.requests import (
     TrialRequest,
     ValidateRequest,
 )
-from natxy.engine.messages.results import Cause, Progress, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, Progress, SourceSpread, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.engine.testers import Tester, Testers
+from natxy.engine.testers import Request, Tester, Testers
 from natxy.errors import EngineDiedError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from tests.support.command import HANG_S
@@ -43,6 +43,7 @@ class Part(SimulatedEngine):
         self.late_ns = late_ns
         self.reading_s = 0.0
         self.answer: dict[str, object] = {}
+        self.sources: SourceSpread | None = None
         self.opened: list[PortsOpen] = []
         self.pairs: list[int] = []
         self.trials: list[TrialRequest] = []
@@ -64,18 +65,21 @@ class Part(SimulatedEngine):
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self.trials.append(request)
         self.during()
-        result = super().run_trial(request, on_progress).model_copy(update=self.answer)
+        return self.begun(request, super().run_trial(request, on_progress).model_copy(update=self.answer))
+
+    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.pairs += [stream.pair for stream in (request.stream, *request.further)]
+        made = super().establish(request, on_progress).model_copy(update={"sources": self.sources})
+        return self.begun(request, made)
+
+    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
+        self.pairs += [request.pair, *request.further]
+        return self.begun(request, super().validate(request, on_progress))
+
+    def begun(self, request: Request, result: TrialResult) -> TrialResult:
         if request.begin_at_ns is None:
             return result
         return result.model_copy(update={"began_ns": request.begin_at_ns + self.late_ns})
-
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        self.pairs.append(request.stream.pair)
-        return super().establish(request, on_progress)
-
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        self.pairs.append(request.pair)
-        return super().validate(request, on_progress)
 
     def wait_for(self, event: threading.Event) -> None:
         assert event.wait(HANG_S)
@@ -157,6 +161,33 @@ def test_phase_1_and_its_validation_are_those_of_the_pair() -> None:
     assert made.established == 1000
     testers.validate(ValidateRequest(pair=1, frame=first.frame, rate_fps=1000, seed=1, drain_s=0))
     assert (one.pairs, other.pairs) == ([], [0, 0])
+
+
+def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
+    one, other = Part(), Part()
+    testers = both(one, other)
+    first, *further = (stream(pair) for pair in range(3))
+    made = testers.establish(EstablishRequest(stream=first, further=further, seed=1, drain_s=0, limits=PATIENT))
+    assert (made.verdict, made.established) == (Verdict.PASS, 3000)
+    request = ValidateRequest(
+        pair=0, further=[1, 2], frame=first.frame, rate_fps=1000, seed=1, drain_s=0, limits=PATIENT
+    )
+    validated = testers.validate(request)
+    assert [(each.name, each.received) for each in validated.streams] == [
+        ("validation", 1000), ("validation 2", 1000), ("validation 3", 1000),
+    ]  # fmt: skip
+    assert (one.pairs, other.pairs) == ([0, 1, 0, 1], [0, 0])
+
+
+def test_public_addresses_of_all_testers_are_told_together() -> None:
+    one, other = Part(), Part()
+    one.sources = SourceSpread(connections=2000, addresses=2, fewest=900, most=1100)
+    other.sources = SourceSpread(connections=1000, addresses=3, fewest=300, most=400)
+    request = EstablishRequest(stream=stream(0), further=[stream(1)], seed=1, drain_s=0, limits=PATIENT)
+    found = both(one, other).establish(request).sources
+    assert found == SourceSpread(connections=3000, addresses=5, fewest=300, most=1100)
+    other.sources = None
+    assert both(one, other).establish(request).sources is None
 
 
 def test_all_begin_at_the_same_moment_of_clocks_that_differ() -> None:

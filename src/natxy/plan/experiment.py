@@ -353,15 +353,16 @@ class Experiment(PlanModel):
         `phase1_fps` is the rate of the experiment's own phase 1. In a search for a connection rate, the trial at the
         lowest rate is the longest.
         """
-        connections, timing = self.connections or 0, self.timing
+        own, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
-            phase1_s = connections / phase1_fps + timing.drain if phase1_fps else 0.0
+            phase1_s = own / phase1_fps + timing.drain if phase1_fps else 0.0
             phase1_s = self.pair_count * phase1_s + timing.learning_pause if phase1_fps else 0.0
             return phase1_s + max(self.traffic_s, self.deciding_trial_s) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0
-        # Pairs of interfaces make and validate their parts of the connections one after another.
+        # Pairs of interfaces share the connections of a capacity, and otherwise have as many each.
+        connections = own if self.procedure.most_connections is not None else self.pair_count * own
         drains_s = self.pair_count * timing.drain
         phase1_s = connections / rate_fps + drains_s
         if self.alpha is None:

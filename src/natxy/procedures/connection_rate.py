@@ -2,7 +2,8 @@
 """The maximum connection establishment rate (RFC 9693 §4.5), and the validated one (§4.6).
 
 N new connections at rate R pass if all N frames arrive. A full table may replace old connections while every frame
-still arrives. Validation detects this: the responder sends the reply of every connection once, at rate α·R.
+still arrives. Validation detects this: the responder sends the reply of every connection once, at rate α·R. Pairs of
+interfaces make N connections each at the same time, and R is the rate of all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class ConnectionRate(Procedure[ConnectionRateConfig]):
         return search_rate(repetition, lambda attempt: _establish(repetition, attempt))
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return _established_s(experiment)
+        return _established_s(_as_one(experiment))
 
 
 class ValidatedConnectionRate(Procedure[ValidatedConnectionRateConfig]):
@@ -32,21 +33,35 @@ class ValidatedConnectionRate(Procedure[ValidatedConnectionRateConfig]):
         return search_rate(repetition, lambda attempt: establish_and_validate(repetition, attempt))
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return validated_s(experiment)
+        return validated_s(_as_one(experiment))
 
 
 def _establish(repetition: Repetition, attempt: Attempt) -> TrialResult:
-    return establish(repetition, attempt, Purpose.MEASURE, attempt.rate)
+    repetition.begin(attempt)
+    return establish(repetition, attempt, Purpose.MEASURE, attempt.rate, *_pairs(repetition))
 
 
 def establish_and_validate(repetition: Repetition, attempt: Attempt) -> TrialResult:
     """Runs phase 1 at `attempt.rate`, in connections per second, then validates; returns the trial that decides."""
     established = _establish(repetition, attempt)
-    return validate(repetition, attempt) if established.verdict == Verdict.PASS else established
+    if established.verdict != Verdict.PASS:
+        return established
+    return validate(repetition, attempt, *_pairs(repetition))
 
 
-def validate(repetition: Repetition, attempt: Attempt, pair: int = 0) -> TrialResult:
-    """Validates the connections of a pair of interfaces, at the experiment's share α of `attempt.rate`."""
+def _as_one(experiment: Experiment) -> Experiment:
+    """Returns the experiment with the connections of all pairs of interfaces, which are made at the same time."""
+    connections = (experiment.connections or 0) * experiment.pair_count
+    return experiment.model_copy(update={"connections": connections, "pairs": None})
+
+
+def _pairs(repetition: Repetition) -> range:
+    return range(repetition.experiment.pair_count)
+
+
+def validate(repetition: Repetition, attempt: Attempt, *pairs: int) -> TrialResult:
+    """Validates the connections of some pairs of interfaces at the same time, at the experiment's share α of
+    `attempt.rate`."""
     alpha = repetition.experiment.alpha
     assert alpha is not None
     rate_fps = alpha * attempt.rate
@@ -56,13 +71,13 @@ def validate(repetition: Repetition, attempt: Attempt, pair: int = 0) -> TrialRe
         Purpose.MEASURE,
         rate_fps,
         lambda seed, on_progress: repetition.engine.validate(
-            validate_request(repetition.experiment, rate_fps, seed, pair), on_progress
+            validate_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
         ),
     )
 
 
 def validated_s(experiment: Experiment) -> float:
-    """Returns about how long `establish_and_validate` takes."""
+    """Returns about how long it takes to make and to validate all connections that the experiment names."""
     assert experiment.alpha is not None
     each_s = TRIAL_OVERHEAD_S + experiment.timing.expected_drain_s
     validation_s = _traffic_s(experiment) / experiment.alpha + experiment.pair_count * each_s

@@ -140,6 +140,37 @@ experiments:
         assert set(kinds.values()) == {experiment.planned.pairs}
 
 
+@pytest.mark.parametrize("procedure", ["connection-rate", "validated-connection-rate"])
+def test_the_connection_rate_is_that_of_all_pairs(tmp_path: Path, procedure: str) -> None:
+    text = PLAN.replace("throughput", procedure).replace("forwarding_fps: 600k", "connection_rate_fps: 40k")
+    run = measured(tmp_path, text.replace("min_rate: 1k", "min_rate: 10k") + "    connections: 5000\n")
+    for experiment in run.experiments:
+        assert [repetition.value for repetition in experiment.repetitions] == [pytest.approx(40_000, abs=100)] * 2
+        pairs = experiment.planned.pairs or 0
+        for _, _, trial in experiment.all_trials:
+            assert [stream.planned for stream in trial.result.streams] == [5000] * pairs
+            rates_fps = [stream.intended_rate_fps for stream in trial.result.streams]
+            assert rates_fps == [pytest.approx(trial.rate_fps / pairs)] * pairs
+        of_steps = Counter(
+            (repetition.number, trial.number, trial.kind) for _, repetition, trial in experiment.all_trials
+        )
+        assert set(of_steps.values()) == {1}
+
+
+def test_a_table_is_torn_down_with_the_connections_of_all_pairs(tmp_path: Path) -> None:
+    tear_down = f"""{PLAN.split("    procedure")[0]}    procedure: tear-down-rate
+    pairs: [1, 3]
+    connections: 5000
+    phase1_rate: 10k
+"""
+    gateway = "{driver: simulated, tear_down_rate: 100k, connection_rate_fps: 20k}"
+    run = measured(tmp_path, tear_down.replace("{driver: simulated, forwarding_fps: 600k}", gateway))
+    for experiment in run.experiments:
+        for repetition in experiment.repetitions:
+            assert repetition.value == pytest.approx(100_000)
+            assert repetition.figures["net"] == pytest.approx(5000 * (experiment.planned.pairs or 0) / 100_000)
+
+
 def test_pairs_have_a_connection_each(tmp_path: Path) -> None:
     capacity = PLAN.replace("throughput", "{name: table-capacity, initial_connections: 2}")
     with pytest.raises(PlanError, match="the 3 pairs of interfaces share the connections"):

@@ -20,7 +20,7 @@ from natxy.plan.model.timing import TimingPreset
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
-from natxy.procedures.common.phase1 import establish_of_pair
+from natxy.procedures.common.phase1 import establish
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
 from natxy.procedures.common.steps import unsent_remark, valid_step
@@ -41,7 +41,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         rates = binary_search(repetition.experiment, repetition.ceiling_fps)
         steps = 0
 
-        def establish(connections: int, rate: float) -> Kept:
+        def keep(connections: int, rate: float) -> Kept:
             nonlocal steps
             steps += 1
             result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
@@ -49,7 +49,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
         failures = _failures(repetition.experiment)
-        first = rates.run(lambda attempt: _outcome(establish, initial, attempt.rate, failures))
+        first = rates.run(lambda attempt: _outcome(keep, initial, attempt.rate, failures))
         if first.lower_bound is None:
             _recover(repetition)
             none = no_result(config, f"at no rate were all {initial:,} initial connections kept")
@@ -63,8 +63,8 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             bool(config.shortcut),
             failures,
         )
-        found = search.run(initial, first.rate, establish)
-        remark = "; ".join(filter(None, (_remark(repetition, found, establish), _rate_remark(first))))
+        found = search.run(initial, first.rate, keep)
+        remark = "; ".join(filter(None, (_remark(repetition, found, keep), _rate_remark(first))))
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
         points = tuple((float(connections), rate) for connections, rate in sorted(found.rates.items()))
@@ -124,12 +124,12 @@ def _failures(experiment: Experiment) -> int:
     return 1 if experiment.timing.preset == TimingPreset.RFC else FAILURES
 
 
-def _outcome(establish: Establish, connections: int, rate: float, failures: int) -> Outcome:
+def _outcome(keep: Establish, connections: int, rate: float, failures: int) -> Outcome:
     attempts = min(failures, FAILURES_OF_RATES)
-    return Outcome.PASS if any(establish(connections, rate).passed for _ in range(attempts)) else Outcome.FAIL
+    return Outcome.PASS if any(keep(connections, rate).passed for _ in range(attempts)) else Outcome.FAIL
 
 
-def _remark(repetition: Repetition, found: CapacityResult, establish: Establish) -> str:
+def _remark(repetition: Repetition, found: CapacityResult, keep: Establish) -> str:
     """Tells a full table from a gateway that became slow: connections that are too many only for the rate are kept at a
     lower one.
 
@@ -142,7 +142,7 @@ def _remark(repetition: Repetition, found: CapacityResult, establish: Establish)
     if found.full or not _lives_long_enough(repetition, found.upper_bound, slower):
         return ""
     try:
-        kept = establish(found.upper_bound, slower)
+        kept = keep(found.upper_bound, slower)
     except (TesterLimitReached, NeverPrepared, DutError):
         return ""
     if not kept.passed:
@@ -173,7 +173,7 @@ def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialRe
     pairs = repetition.experiment.pair_count
     parts = [_with(repetition, connections // pairs + (pair < connections % pairs)) for pair in range(pairs)]
     established = _of_all_pairs(
-        establish_of_pair(part, attempt, Purpose.MEASURE, attempt.rate, pair) for pair, part in enumerate(parts)
+        establish(part, attempt, Purpose.MEASURE, attempt.rate, pair) for pair, part in enumerate(parts)
     )
     if established.verdict != Verdict.PASS:
         return established

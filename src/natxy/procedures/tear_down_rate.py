@@ -2,7 +2,7 @@
 """Connection tear-down rate (RFC 9693 §4.8): N connections, divided by the time that deleting all of them takes.
 
 The time that the command takes on an empty table of the same size is subtracted: the median of several, whose spread
-is what a difference has to exceed.
+is what a difference has to exceed. Pairs of interfaces make N connections each.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class TearDownRate(Procedure[TearDownRateConfig]):
     replayable: ClassVar[bool] = False
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        connections, phase1_fps = repetition.experiment.connections, repetition.phase1_fps
-        assert connections is not None
+        experiment, phase1_fps = repetition.experiment, repetition.phase1_fps
+        assert experiment.connections is not None
+        connections = experiment.pair_count * experiment.connections
         assert phase1_fps is not None
         valid_step(repetition, 1, phase1_fps, lambda attempt: begin_with_connections(repetition, attempt))
         with repetition.gateway() as gateway:

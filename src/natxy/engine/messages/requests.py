@@ -158,7 +158,8 @@ class TrialRequest(Message):
     of their variation and of the lateness of sending.
 
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
-    as it can when that has passed or is None. The result's `began_ns` says when it did.
+    as it can when that has passed or is None. The result's `began_ns` says when it did. Phase 1 and its validation have
+    the same field.
     """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
@@ -176,20 +177,32 @@ class EstablishRequest(Message):
 
     The stream's `frames` is the number of connections. With the `selection` `enumerate`, its flow space must have at
     least as many flows. With `random`, four-tuples may repeat; then several frames use one connection, of which each
-    fills an entry.
+    fills an entry. The streams of `further` make connections of other pairs at the same time.
     """
 
     stream: StreamSpec
+    further: Annotated[list[StreamSpec], Field(max_length=MOST_PAIRS - 1)] = Field(default=[])
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()
+    begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
+
+
+def validation_name(pair: int) -> str:
+    """Returns the name of the stream that validates a pair."""
+    return f"validation {pair + 1}" if pair else "validation"
 
 
 class ValidateRequest(Message):
-    """The validation of a pair's phase 1: the responder sends one reply per connection (RFC 9693 §4.6)."""
+    """The validation of a pair's phase 1: the responder sends one reply per connection (RFC 9693 §4.6).
+
+    The pairs of `further` are validated at the same time, each at `rate_fps`. The result has a stream for each pair,
+    named `validation`, for pair 1 `validation 2`, and so on.
+    """
 
     pair: Pair = 0
+    further: Annotated[list[Pair], Field(max_length=MOST_PAIRS - 1)] = Field(default=[])
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
     order: Order = Order.PSEUDORANDOM
@@ -199,3 +212,4 @@ class ValidateRequest(Message):
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False
     limits: TrialLimits = TrialLimits()
+    begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None

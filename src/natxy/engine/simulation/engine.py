@@ -10,13 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Final
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
-from natxy.engine.messages.requests import EstablishRequest, StreamKind, StreamSpec, TrialRequest, ValidateRequest
+from natxy.engine.messages.requests import (
+    EstablishRequest,
+    StreamKind,
+    StreamSpec,
+    TrialRequest,
+    ValidateRequest,
+    validation_name,
+)
 from natxy.engine.messages.results import Cause, Pacing, Progress, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.engine.simulation.dut import SimulatedDut
@@ -87,20 +94,30 @@ class SimulatedEngine:
         return NeighborsResolved(neighbors=[])
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        stream = request.stream
-        self._dut.begin_trial(request.seed, [stream])
+        streams = [request.stream, *request.further]
+        self._dut.begin_trial(request.seed, streams)
         # Frames of a connection that exists already pass with it.
-        distinct = _distinct(stream)
-        share = distinct / stream.frames
-        heard = stream.frames - self._unheard(stream)
-        connected = self._dut.connect(round(heard * share), stream.rate_fps * share)
-        passed, made = (min(heard, round(count / share)) for count in connected)
-        received = _arrived(passed, self._dut.config.forward_loss_ratio)
-        self._established.pop(stream.pair, None)
+        distinct = [_distinct(stream) for stream in streams]
+        shares = [count / stream.frames for count, stream in zip(distinct, streams, strict=True)]
+        heard = [stream.frames - self._unheard(stream) for stream in streams]
+        offered = [round(frames * share) for frames, share in zip(heard, shares, strict=True)]
+        rate_fps = sum(stream.rate_fps * share for stream, share in zip(streams, shares, strict=True))
+        connected = self._dut.connect(sum(offered), rate_fps)
+
+        def frames_of(connections: int) -> list[int]:
+            parts = zip(_parts(connections, offered), heard, shares, strict=True)
+            return [min(most, round(part / share)) for part, most, share in parts]
+
+        passed, made = map(frames_of, connected)
+        for stream in streams:
+            self._established.pop(stream.pair, None)
         self._replace_oldest(self._dut.table.connections - connected[1])
-        self._established[stream.pair] = _Established(asked=stream.frames, made=made, distinct=distinct)
-        result = self._result([(stream, received)], request, on_progress)
-        return result.model_copy(update={"established": received})
+        for stream, kept, each in zip(streams, made, distinct, strict=True):
+            self._established[stream.pair] = _Established(asked=stream.frames, made=kept, distinct=each)
+        loss_ratio = self._dut.config.forward_loss_ratio
+        received = [_arrived(frames, loss_ratio) for frames in passed]
+        result = self._result([*zip(streams, received, strict=True)], request, on_progress)
+        return result.model_copy(update={"established": sum(received)})
 
     def _replace_oldest(self, left: int) -> None:
         """Leaves so many of the connections of other pairs, the newest, because new ones have replaced the others."""
@@ -109,23 +126,28 @@ class SimulatedEngine:
             left -= other.made
 
     def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        established = self._require_phase1(request.pair)
-        stream = StreamSpec(
-            name="validation",
-            source=Side.RIGHT,
-            pair=request.pair,
-            kind=StreamKind.REPLIES,
-            frame=request.frame,
-            rate_fps=request.rate_fps,
-            frames=established.asked,
-            max_loss_ratio=request.max_loss_ratio,
-        )
-        self._dut.begin_trial(request.seed, [stream])
-        heard = 1 - self._unheard(stream) / stream.frames
-        share = self._dut.validated(request.rate_fps)
-        received = _arrived(int(established.made * share * heard), self._dut.config.reverse_loss_ratio)
-        self._dut.table.reply(received)
-        return self._result([(stream, received)], request, on_progress)
+        streams = [
+            StreamSpec(
+                name=validation_name(pair),
+                source=Side.RIGHT,
+                pair=pair,
+                kind=StreamKind.REPLIES,
+                frame=request.frame,
+                rate_fps=request.rate_fps,
+                frames=self._require_phase1(pair).asked,
+                max_loss_ratio=request.max_loss_ratio,
+            )
+            for pair in (request.pair, *request.further)
+        ]
+        self._dut.begin_trial(request.seed, streams)
+        share = self._dut.validated(len(streams) * request.rate_fps)
+        arrived: list[tuple[StreamSpec, int]] = []
+        for stream in streams:
+            heard = 1 - self._unheard(stream) / stream.frames
+            frames = int(self._require_phase1(stream.pair).made * share * heard)
+            arrived.append((stream, _arrived(frames, self._dut.config.reverse_loss_ratio)))
+        self._dut.table.reply(sum(received for _, received in arrived))
+        return self._result(arrived, request, on_progress)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
@@ -317,6 +339,12 @@ def _distinct(stream: StreamSpec) -> int:
     flows = stream.flows
     fields = (flows.source_address, flows.destination_address, flows.source_port, flows.destination_port)
     return round(expected_distinct(stream.frames, ((field.size, field.order) for field in fields)))
+
+
+def _parts(whole: int, weights: Sequence[int]) -> list[int]:
+    """Returns whole numbers that add up to `whole`, in proportion to the weights."""
+    ends = [whole * upto // max(1, sum(weights)) for upto in accumulate(weights)]
+    return [end - start for start, end in pairwise([0, *ends])]
 
 
 def _arrived(frames: int, loss_ratio: float) -> int:

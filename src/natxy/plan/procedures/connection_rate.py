@@ -27,7 +27,7 @@ class ConnectionRateConfig(ConnectionRateSearch):
 
     list_position: ClassVar = 500
     summary: ClassVar = "the highest rate at which all new connections get through (RFC 9693 §4.5)"
-    takes: ClassVar = frozenset({"search", "connections", "loss_tolerance"})
+    takes: ClassVar = frozenset({"search", "connections", "pairs", "loss_tolerance"})
 
 
 class ValidatedConnectionRateConfig(ConnectionRateSearch):
@@ -35,4 +35,4 @@ class ValidatedConnectionRateConfig(ConnectionRateSearch):
 
     list_position: ClassVar = 510
     summary: ClassVar = "connection-rate whose every connection is then checked by a reply (RFC 9693 §4.6)"
-    takes: ClassVar = frozenset({"search", "connections", "alpha", "loss_tolerance"})
+    takes: ClassVar = frozenset({"search", "connections", "pairs", "alpha", "loss_tolerance"})

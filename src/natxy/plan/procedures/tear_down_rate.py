@@ -25,4 +25,4 @@ class TearDownRateConfig(ProcedureDeclaration):
     stateful: ClassVar = True
     counts_connections: ClassVar = True
     timed: ClassVar = False
-    takes: ClassVar = frozenset({"connections", "phase1_rate"})
+    takes: ClassVar = frozenset({"connections", "pairs", "phase1_rate"})

@@ -16,23 +16,16 @@ from natxy.search.outcome import Attempt
 TRIAL_OVERHEAD_S: Final = 0.008
 
 
-def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float) -> TrialResult:
-    """Starts the attempt and establishes the experiment's connections, `rate_fps` of them per second."""
-    repetition.begin(attempt)
-    return establish_of_pair(repetition, attempt, purpose, rate_fps)
-
-
-def establish_of_pair(
-    repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float, pair: int = 0
-) -> TrialResult:
-    """Establishes the experiment's connections between one pair of interfaces."""
+def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float, *pairs: int) -> TrialResult:
+    """Establishes the experiment's connections between some pairs of interfaces at the same time, by default between
+    the first; `rate_fps` of them all per second."""
     return repetition.trial(
         attempt,
         TrialKind.PHASE1,
         purpose,
         rate_fps,
         lambda seed, on_progress: repetition.engine.establish(
-            establish_request(repetition.experiment, rate_fps, seed, pair), on_progress
+            establish_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
         ),
     )
 
@@ -46,7 +39,7 @@ def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialRes
     assert repetition.phase1_fps is not None
     repetition.begin(attempt)
     for pair in range(repetition.experiment.pair_count):
-        result = establish_of_pair(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
+        result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
         if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
             return None
         if result.verdict != Verdict.PASS:

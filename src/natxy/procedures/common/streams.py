@@ -63,11 +63,25 @@ def learning_request(experiment: Experiment) -> NeighborsResolve:
     return request.model_copy(update={"neighbors": [*request.neighbors, *hosts]})
 
 
-def establish_request(experiment: Experiment, rate_fps: float, seed: int, pair: int = 0) -> EstablishRequest:
-    """Requests phase 1: the first frame of every connection of one of the experiment's pairs of interfaces."""
-    experiment = experiment.of_pair(pair)
+def establish_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> EstablishRequest:
+    """Requests phase 1: the first frame of every connection of some of the experiment's pairs of interfaces, which
+    share the rate equally; without `pairs`, of the first one."""
+    share_fps = rate_fps / max(1, len(pairs))
+    stream, *further = (_initiator(experiment.of_pair(pair), share_fps, pair) for pair in pairs or (0,))
+    timing = experiment.timing
+    return EstablishRequest(
+        stream=stream,
+        further=further,
+        seed=seed,
+        drain_s=timing.drain,
+        drain_ends_early=timing.drain_ends_early,
+        limits=_limits(timing),
+    )
+
+
+def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec:
     assert experiment.connections is not None
-    stream = StreamSpec(
+    return StreamSpec(
         name=_of_pair("phase 1", pair),
         source=Side.LEFT,
         pair=pair,
@@ -82,25 +96,21 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int, pair: 
         if experiment.procedure.stateful
         else None,
     )
-    timing = experiment.timing
-    return EstablishRequest(
-        stream=stream,
-        seed=seed,
-        drain_s=timing.drain,
-        drain_ends_early=timing.drain_ends_early,
-        limits=_limits(timing),
-    )
 
 
-def validate_request(experiment: Experiment, rate_fps: float, seed: int, pair: int = 0) -> ValidateRequest:
+def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> ValidateRequest:
+    """Requests the validation of what `establish_request` establishes; the pairs share the rate equally."""
     assert experiment.connections is not None
+    share_fps = rate_fps / max(1, len(pairs))
+    first, *further = pairs or (0,)
     return ValidateRequest(
-        pair=pair,
+        pair=first,
+        further=further,
         frame=_frame(experiment, Side.RIGHT),
-        rate_fps=rate_fps,
+        rate_fps=share_fps,
         order=experiment.orders.state_table,
         max_loss_ratio=_tolerated(experiment, Side.RIGHT),
-        max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps),
+        max_backlog_s=_backlog_s(experiment, experiment.connections / share_fps),
         seed=seed,
         drain_s=experiment.timing.drain,
         drain_ends_early=experiment.timing.drain_ends_early,
