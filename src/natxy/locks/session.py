@@ -60,11 +60,11 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
     there = [tester.location.ssh for tester in plan.testbed.further_testers] + ([dut.ssh] if dut and dut.ssh else [])
     with ExitStack() as held:
         held.enter_context(exclusive(claims(plan, dut_cores), waiting))
-        # One machine is reserved once: a second time would wait for the first. Plans that name the hosts alike reserve
-        # them in the same order, so that no two wait for each other.
-        for _, target in sorted({target.host: target for target in there}.items()):
+        # Plans that name the machines alike reserve them in the same order, so that no two wait for each other.
+        own: set[str] = set()
+        for _, target in sorted({(each.host, each.port or 0, str(each.config)): each for each in there}.items()):
             text = f"waiting for {target}, which another run holds"
-            held.enter_context(exclusive_there(target, partial(tell, text)))
+            held.enter_context(exclusive_there(target, partial(tell, text), own))
         if not plan.testbed.in_virtual_time:
             for problem in problems_of_leftovers(plan):
                 tell(problem)

@@ -97,20 +97,20 @@ def test_who_is_waited_for_and_who_measures_beside_is_told(tmp_path: Path, monke
     assert beside == "another natxy, process 4242, has a lab on this machine; the two disturb each other"
 
 
-def test_a_machine_with_several_names_is_reserved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[str] = []
+def test_each_machine_is_reserved_on_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[tuple[str, int | None]] = []
 
     @contextmanager
-    def there(target: SshTarget, waiting: Callable[[], None]) -> Iterator[None]:
-        del waiting
-        held.append(target.host)
+    def there(target: SshTarget, waiting: Callable[[], None], own: set[str]) -> Iterator[None]:
+        del waiting, own
+        held.append((target.host, target.port))
         yield
 
     monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path)
     monkeypatch.setattr("natxy.locks.session.exclusive_there", there)
     monkeypatch.setattr("natxy.locks.session.other_labs", list)
-    same_machine = OF_ANOTHER | {"tester": {"ssh": {"host": "b", "port": 2222}}, "dut": {"left": "e", "right": "f"}}
-    hardware = {"kind": "hardware", **PORTS, "dut": {**DUT, "ssh": "a"}, "more_pairs": [OF_ANOTHER, same_machine]}
+    behind_it = OF_ANOTHER | {"tester": {"ssh": {"host": "b", "port": 2222}}, "dut": {"left": "e", "right": "f"}}
+    hardware = {"kind": "hardware", **PORTS, "dut": {**DUT, "ssh": "a"}, "more_pairs": [OF_ANOTHER, behind_it]}
     plan = resolve(Plan.model_validate({"name": "p", "testbed": hardware, "experiments": [EXPERIMENT]}))
     with reserved(plan, 1, RunListener()):
-        assert held == ["a", "b"]
+        assert held == [("a", None), ("b", None), ("b", 2222)]

@@ -25,19 +25,19 @@ def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd
     waits, got, end = threading.Event(), threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set):
+        with exclusive_there(sshd.target, waits.set, set()):
             got.set()
             end.wait(HANG_S)
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: None):
+    with exclusive_there(sshd.target, lambda: None, set()):
         thread.start()
         assert waits.wait(HANG_S)
         assert not got.is_set()
     assert got.wait(HANG_S)
     sshd.stop()
     sshd.start()
-    with exclusive_there(sshd.target, lambda: None):
+    with exclusive_there(sshd.target, lambda: None, set()):
         end.set()
     thread.join(HANG_S)
     assert not thread.is_alive()
@@ -48,11 +48,11 @@ def test_who_waits_goes_on_waiting_when_the_machine_boots(sshd: Sshd, monkeypatc
     waits, got = threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set):
+        with exclusive_there(sshd.target, waits.set, set()):
             got.set()
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: None):
+    with exclusive_there(sshd.target, lambda: None, set()):
         thread.start()
         assert waits.wait(HANG_S)
         sshd.stop()
@@ -65,5 +65,26 @@ def test_who_waits_goes_on_waiting_when_the_machine_boots(sshd: Sshd, monkeypatc
 
 def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
     sshd.stop()
-    with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer")):
+    with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer"), set()):
         pass
+
+
+def test_a_machine_with_two_names_is_reserved_once(sshd: Sshd, tmp_path: Path) -> None:
+    own: set[str] = set()
+    waits, free, freed = threading.Event(), threading.Event(), threading.Event()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, waits.set, set()):
+            assert free.is_set()
+            freed.set()
+
+    thread = threading.Thread(target=other)
+    with running_sshd(tmp_path / "again") as again:
+        with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), own):
+            with exclusive_there(again.target, lambda: pytest.fail("it is the session's own"), own):
+                assert len(own) == 1
+            thread.start()
+            assert waits.wait(HANG_S)
+            free.set()
+        assert freed.wait(HANG_S)
+    thread.join(HANG_S)
