@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -44,7 +44,8 @@ class SignedHistogram {
     below_.for_each([&](std::uint64_t bound, std::uint64_t count) {
       negative.emplace_back(-static_cast<std::int64_t>(bound), count);
     });
-    for (const auto& [bound, count] : std::views::reverse(negative)) use(bound, count);
+    std::reverse(negative.begin(), negative.end());
+    for (const auto& [bound, count] : negative) use(bound, count);
     above_.for_each([&](std::uint64_t bound, std::uint64_t count) { use(static_cast<std::int64_t>(bound), count); });
   }
 
