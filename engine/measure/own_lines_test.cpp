@@ -13,7 +13,9 @@ TEST(OwnLines, NoTwoShareACacheLine) {
   std::vector<OwnLines<std::uint64_t>> all;
   std::set<std::uintptr_t> lines;
   std::size_t expected = 0;
-  for (std::size_t size = 1; size <= 40; ++size) {
+  constexpr std::size_t kMost = 40;
+  all.reserve(kMost);
+  for (std::size_t size = 1; size <= kMost; ++size) {
     all.emplace_back(size);
     const auto first = reinterpret_cast<std::uintptr_t>(all.back().data());
     ASSERT_EQ(first % kCacheLine, 0U);

@@ -4,7 +4,6 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -139,12 +138,17 @@ class Port {
   static void give_back(std::span<rte_mbuf*> buffers) {
     const auto count = static_cast<unsigned>(buffers.size());
     rte_mempool* pool = buffers.front()->pool;
-    // Nearly all buffers have one pool, one owner and one segment, and can be returned unchanged.
-    const bool plain = std::ranges::all_of(buffers, [pool](const rte_mbuf* buffer) {
-      return buffer->pool == pool && buffer->nb_segs == 1 && RTE_MBUF_DIRECT(buffer) &&
-             rte_mbuf_refcnt_read(buffer) == 1;
-    });
-    if (plain) {
+    // Nearly all buffers have one pool, one owner and one segment, and can be returned unchanged. Asking this of all of
+    // them at once takes less time than a branch for each.
+    std::uint64_t pools = 0;
+    std::uint64_t flags = 0;
+    std::uint64_t counts = 0;
+    for (const rte_mbuf* buffer : buffers) {
+      pools |= reinterpret_cast<std::uintptr_t>(buffer->pool) ^ reinterpret_cast<std::uintptr_t>(pool);
+      flags |= buffer->ol_flags;
+      counts |= owners_and_segments(buffer) ^ kOneOfEach;
+    }
+    if (pools == 0 && (flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 && counts == 0) {
       rte_mempool_put_bulk(pool, reinterpret_cast<void**>(buffers.data()), count);
     } else {
       rte_pktmbuf_free_bulk(buffers.data(), count);
@@ -161,6 +165,15 @@ class Port {
   void configure();
   /// Detaches the device, and frees its sockets and buffers.
   void detach();
+
+  /// Returns a buffer's numbers of owners and segments, which are adjacent.
+  static std::uint32_t owners_and_segments(const rte_mbuf* buffer) {
+    std::uint32_t both = 0;
+    std::memcpy(&both, &buffer->refcnt, sizeof both);
+    return both;
+  }
+  static constexpr std::uint32_t kOneOfEach = 0x0001'0001;
+  static_assert(offsetof(rte_mbuf, nb_segs) == offsetof(rte_mbuf, refcnt) + sizeof(rte_mbuf::refcnt));
 
   static constexpr std::size_t kSideBySide = offsetof(rte_mbuf, hash) + 4 - offsetof(rte_mbuf, rearm_data);
   static_assert(kSideBySide == 32);

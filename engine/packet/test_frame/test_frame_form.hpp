@@ -19,8 +19,8 @@
 
 namespace natxy {
 
-/// Holds what the signatures of a burst say, one of each field per frame.
-struct SignatureLanes {
+/// Holds what the signatures of a burst say, one of each field per frame. No store of four lies on two cache lines.
+struct alignas(64) SignatureLanes {
   Lanes<std::uint64_t> sequence;
   Lanes<std::uint64_t> time;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -79,6 +80,7 @@ TEST(TestFrameForm, RecognisesItsStreamsFramesOfAnyLength) {
 TEST(TestFrameForm, ReadsEachSignatureIntoItsLane) {
   for (const Family family : {Family::ipv4, Family::ipv6}) {
     std::vector<Bytes> bytes;
+    bytes.reserve(kBurst);
     const auto sequence = [](std::uint64_t i) { return 0x1122'3344'5566 + i * 0x0101'0101'0101; };
     for (std::size_t i = 0; i < kBurst; ++i) bytes.push_back(test_frame(family, 100, sequence(i)));
     const std::vector<TestFrameForm::Frame> frames(bytes.begin(), bytes.end());
