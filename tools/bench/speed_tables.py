@@ -144,6 +144,16 @@ def cycle_rows(machines: Sequence[Kept]) -> Iterable[str]:
         yield "| **all** | " + " | ".join(f"**{sum(task['parts'].values()):.1f}**" for task in tasks) + " |"
 
 
+def wire_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    """Yields a line for each way over a veth pair: thousands of frames per second."""
+    yield "| processor | sent by; then | sent | arrived |"
+    yield "|---|---|---:|---:|"
+    for machine in machines:
+        for row in machine["wire"]:
+            rates = (f"{row[key] / 1000:,.0f} k/s" for key in ("sent_fps", "arrived_fps"))
+            yield f"| {_processor(machine)} | {row['name']} | {' | '.join(rates)} |"
+
+
 TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
     "conditions": condition_rows,
     "ratios": ratio_rows,
@@ -153,6 +163,7 @@ TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
     "pacing": pacing_rows,
     "phase1": phase1_rows,
     "cycles": cycle_rows,
+    "wire": wire_rows,
 }
 
 

@@ -18,6 +18,7 @@ from tools.bench.speed_tables import (
     ratio_rows,
     siitperf_rows,
     start_rows,
+    wire_rows,
 )
 
 EPYC: Final = {"conditions": {"processor": "AMD EPYC"}}
@@ -86,6 +87,11 @@ def test_parts_that_a_task_does_not_have_stay_empty_in_the_table_of_cycles() -> 
         "| judging |  | 20.0 |",
         "| **all** | **16.0** | **20.0** |",
     ]
+
+
+def test_each_way_over_the_wire_has_a_line() -> None:
+    ways = [{"name": "af_xdp; discarded", "sent_fps": 1_234_567, "arrived_fps": 890_499}]
+    assert [*wire_rows([EPYC | {"wire": ways}])][2:] == ["| AMD EPYC | af_xdp; discarded | 1,235 k/s | 890 k/s |"]
 
 
 def test_what_one_machine_measured_replaces_only_its_own(tmp_path: Path) -> None:

@@ -80,10 +80,13 @@ class Testpmd:
         """Returns frames per second that the thread had the core."""
         with self.forwarding(mode, wiring) as process:
             time.sleep(seconds)
-            _command(process, "stop")
-            _next(process, "Accumulated forward statistics")
-            frames = _next(process, rf"{_COUNTERS[mode]}-packets: (\d+)")
-            return int(frames[1]) / _thread_s(process.pid, "rte-worker-1")
+            return self.stopped(process, mode) / _thread_s(process.pid, "rte-worker-1")
+
+    def stopped(self, process: subprocess.Popen[str], mode: str) -> int:
+        """Stops forwarding and returns the number of frames."""
+        _command(process, "stop")
+        _next(process, "Accumulated forward statistics")
+        return int(_next(process, rf"{_COUNTERS[mode]}-packets: (\d+)")[1])
 
 
 def _next(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
