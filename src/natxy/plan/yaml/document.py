@@ -23,7 +23,7 @@ MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 # end.
 _LONGEST: Final = 64 * 2**20
 
-# Mend these first.
+# Fix these first.
 _MOST_SHOWN: Final = 20
 
 
@@ -70,7 +70,7 @@ def document_error(
     if len(lines) > _MOST_SHOWN:
         lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN:,} more"]
     if not found.complete:
-        lines.append("Mend these first: what depends on them could not be checked.")
+        lines.append("Fix these first: what depends on them could not be checked.")
     return PlanFileError("\n".join([f"the {what} {path} has errors:", *lines]))
 
 

@@ -313,7 +313,7 @@ def test_the_errors_of_every_step_are_told_in_one_go(tmp_path: Path) -> None:
         "experiments[3].rate",
         "experiments[4].search.min_rate",
     ]
-    assert last == "Mend these first: what depends on them could not be checked."
+    assert last == "Fix these first: what depends on them could not be checked."
 
 
 def test_a_list_of_errors_that_is_complete_ends_with_the_last(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_list_of_errors_that_is_complete_ends_with_the_last(tmp_path: Path) ->
 
 
 def test_an_unknown_field_leaves_nothing_unchecked_and_a_wrong_value_does(tmp_path: Path) -> None:
-    last = "Mend these first: what depends on them could not be checked."
+    last = "Fix these first: what depends on them could not be checked."
     _, *errors = errors_of(tmp_path, experiment("connections: 50k\n    conections: 5")).splitlines()
     assert len(errors) == 1
     assert errors[-1] != last
@@ -471,4 +471,4 @@ def test_only_the_first_20_errors_are_printed(tmp_path: Path, wrong: int, last: 
     fields = "\n    ".join(["connections: 50k", *(f"odd_{number}: 1" for number in range(wrong))])
     lines = errors_of(tmp_path, experiment(fields)).splitlines()
     assert sum("odd_" in line for line in lines) == 20
-    assert last in [line for line in lines if not line.startswith("Mend these first")][-1]
+    assert last in [line for line in lines if not line.startswith("Fix these first")][-1]
