@@ -49,7 +49,8 @@ def address_fields(source: Source, pool: IPv4Network | None) -> list[Field]:
 def link_of(source: Source, side: Letter) -> LinkAddresses:
     """Returns the link of a side. Raises ConfError if its hosts leave no address for the gateway."""
     own = played(source, side)
-    link = link_around(own.real, own.hosts, 1 << (own.networks - 1).bit_length())
+    far = played(source, side.opposite).real
+    link = link_around(own.real, own.hosts, 1 << (own.networks - 1).bit_length(), far)
     if link is None:
         text = (
             f"{own.hosts.first} to {own.hosts.last} leave no address of their link for the gateway; raise it, or lower "
@@ -59,10 +60,13 @@ def link_of(source: Source, side: Letter) -> LinkAddresses:
 
 
 def are_public(source: Source) -> bool:
-    """Returns whether hosts are outside the benchmark and private ranges."""
-    return not all(
-        is_safe(AddressRanges.model_validate([played(source, side).hosts])) for side in (source.left, source.right)
-    )
+    """Returns whether frames go to addresses outside the benchmark and private ranges."""
+    reached = [played(source, side).hosts for side in (source.left, source.right)]
+    if of_mapping := mapping_key(source):
+        reached.append(hosts(source.conf, *of_mapping))
+    if source.has_background:
+        reached += [hosts(source.conf, side, real_key(side, Family.IPV6)) for side in Letter]
+    return not all(is_safe(AddressRanges.model_validate([each])) for each in reached)
 
 
 def played(source: Source, side: Letter) -> Played:

@@ -73,8 +73,8 @@ def _background_varies_by(source: Source) -> list[str]:
 
 def keys_of_background(source: Source) -> Iterator[str]:
     """Yields the keys of siitperf's background frames; nothing without them."""
-    conf, arguments = source.conf, source.arguments
-    if not source.phase2 or arguments is None or arguments.m >= arguments.n:
+    conf = source.conf
+    if not source.has_background:
         return
     for side in Letter:
         yield from keys_of_hosts(conf, side, real_key(side, Family.IPV6))

@@ -97,9 +97,9 @@ GAPS: Final = (
     Gap(
         "MAC-L-DUT",
         _lab_of_macs,
-        "MAC addresses are not in the plan: natxy finds the gateway's by ARP and neighbour discovery, answers both, "
-        "and has its ports' own addresses. Static neighbours of the gateway are not needed; remove them if they name "
-        "other MAC addresses. A plan of kind hardware has them: import with --testbed hardware.",
+        "MAC addresses are not in the plan: natxy sends from those of its ports, asks for the gateway's by ARP or "
+        "neighbour discovery, and answers the gateway's requests. Remove static neighbours from the gateway if they "
+        "have other MAC addresses. A plan of kind hardware has them all: import with --testbed hardware.",
         False,
     ),
     Gap(

@@ -6,6 +6,7 @@ siitperf.conf does not have the gateway's addresses; natxy's labs set them, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_interface, ip_network
 from typing import Final
 
@@ -18,16 +19,20 @@ _LENGTHS: Final = {4: (24, 16), 6: (64, 48)}
 _ENDS: Final = 8
 
 
-def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> LinkAddresses | None:
+def link_around(
+    real: IPAddress, hosts: AddressRange, networks: int = 1, far: IPAddress | None = None
+) -> LinkAddresses | None:
     """Returns a link on which `real` is the tester, and behind which are the hosts, if they are others; None if the
     hosts leave no address for the gateway.
 
-    `networks` is the number of networks behind the link, each with a route of its own.
+    `networks` is the number of networks behind the link, each with a route of its own. `far`, the tester's address on
+    the other link, is not on this one.
     """
-    for length in _LENGTHS[real.version]:
+    for length in _lengths(real, far):
         network = ip_network((real, length), strict=False)
         highest = network.num_addresses - 2
-        usable = [network[number] for number in (*range(1, _ENDS), *range(highest, highest - _ENDS, -1))]
+        numbers = (*range(1, min(_ENDS, highest + 1)), *range(highest, max(0, highest - _ENDS), -1))
+        usable = [network[number] for number in numbers]
         free = [each for each in usable if each not in hosts and each != real]
         ends = {network.network_address, network.broadcast_address}
         if free:
@@ -41,6 +46,16 @@ def link_around(real: IPAddress, hosts: AddressRange, networks: int = 1) -> Link
                 networks=networks,
             )
     return None
+
+
+def _lengths(real: IPAddress, far: IPAddress | None) -> Sequence[int]:
+    """Returns the usual lengths of a link's prefix, or the shortest one that keeps both addresses apart."""
+    usual = _LENGTHS[real.version]
+    if far is None or far.version != real.version:
+        return usual
+    apart = real.max_prefixlen - (int(real) ^ int(far)).bit_length() + 1
+    # Two addresses, of the tester and of the gateway, need 2 bits.
+    return [apart] if usual[0] < apart <= real.max_prefixlen - 2 else usual
 
 
 def _around(hosts: AddressRange, networks: int) -> IPNetwork:

@@ -30,6 +30,7 @@ from tests.support.siitperf_confs import CONFS, conf_text
 
 TRAFFIC = "84 50000 60 2000 2 2"
 PHASE1 = "100000 100000 50000 2000 6000"
+FEW = "100 70 50000 500 600"
 STATEFUL = {"nat64", "nat44", "nat64-many"}
 
 
@@ -257,6 +258,38 @@ def test_the_right_as_initiator_becomes_the_left(folder: Path) -> None:
     assert in_lab in unwrapped(plan)
     assert in_lab not in unwrapped(import_plan(Source(parse_conf(text), "throughput", hardware=True)))
     assert in_lab not in unwrapped(text_of("nat44"))
+
+
+def test_links_whose_addresses_are_near_each_other(folder: Path) -> None:
+    for left, right, length in (
+        ("10.0.0.2", "10.0.0.130", 25),
+        ("10.0.0.5", "10.0.0.2", 30),
+        ("10.0.0.2", "10.0.1.2", 24),
+    ):
+        experiment = experiment_of(folder, text_of("nat44", IPv4_L_Real=left, IPv4_R_Real=right))
+        links = (experiment.addresses.left, experiment.addresses.right)
+        assert [str(each.tester) for each in links] == [f"{left}/{length}", f"{right}/{length}"]
+
+
+def test_public_addresses_of_mappings_and_of_background_are_allowed(folder: Path) -> None:
+    allowed = "allow_public_destinations: true"
+    assert allowed in (of_mapping := text_of("siit", IPv4_L_Virt="8.8.8.8"))
+    assert experiment_of(folder, of_mapping).translation
+    native = {"IPv6_L_Real": "2001:db8::2", "IPv6_R_Real": "2001:db8:1::2"}
+    assert allowed in (mixed := text_of("nat44", arguments=f"84 50000 60 2000 10 7 {FEW}", **native))
+    assert experiment_of(folder, mixed).background
+    assert allowed not in text_of("nat44", arguments=f"84 50000 60 2000 2 2 {FEW}", **native)
+
+
+@pytest.mark.parametrize(
+    ("changed", "arguments"),
+    [({"Enumerate_ports": "1"}, "100 100 100 500 1500"), ({}, "100 100 14880952 500 500")],
+)
+def test_a_trial_of_more_than_a_week_is_an_error(changed: dict[str, str], arguments: str) -> None:
+    with pytest.raises(
+        PlanError, match=r"R is \d+ and rate 1: with 64,000,000 connections a trial takes more than a week"
+    ):
+        text_of("nat44", "table-capacity", f"84 1 3600 500 2 2 {arguments}", **changed)
 
 
 def test_networks(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from natxy.plan.model.timing import RFC_TIMING
 from natxy.plan.procedures.latency import LEAST_TAGGED
 from natxy.plan.resolve import DEFAULT_ALPHA
-from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, Phase1, flow_space
+from natxy.siitperf.arguments import LARGEST_RATE_FPS, ArgumentError, Arguments, Phase1, flow_space
 from natxy.siitperf.importing.gateway import LIFETIME_S
 from natxy.siitperf.importing.source import MOST_CONNECTIONS, VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
@@ -46,7 +46,8 @@ def timing_fields(source: Source) -> list[Field]:
             f"T is {phase1.timeout_ms} ms and gto {arguments.timeout_ms} ms; the plan's `drain`, "
             f"{'T' if of_phase1 else 'gto'}, follows both phases."
         )
-    return [Field("timing", mapping(timing), f"arguments {', '.join(names)}")] if timing else []
+    of = "argument" if len(names) == 1 and names[0].isalpha() else "arguments"
+    return [Field("timing", mapping(timing), f"{of} {', '.join(names)}")] if timing else []
 
 
 def _pause_ms(phase1: Phase1) -> int:
@@ -108,6 +109,12 @@ def rate_fields(source: Source) -> list[Field]:
         elif phase1:
             highest, whence = _phase1_rate(source, phase1)
         lowest = _lowest_fps(source, highest)
+        if arguments and lowest > highest:
+            text = f"with {source.most_connections:,} connections a trial takes more than a week"
+            of_ports = " by ranges of fewer ports and addresses" if name == "table-capacity" else ""
+            raise ArgumentError(
+                f"R is {highest} and rate {arguments.rate_fps}: {text}; raise them, or make fewer connections{of_ports}"
+            )
         search = {"min_rate": None if lowest == _LEAST_RATE_FPS else lowest, "max_rate": highest}
         fields.append(Field("search", mapping(search), whence))
     if arguments and phase1 and not source.phase2:

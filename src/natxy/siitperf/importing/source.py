@@ -94,6 +94,10 @@ class Source:
         return of_phase2 or self.procedure in VALIDATING
 
     @property
+    def has_background(self) -> bool:
+        return self.phase2 and self.arguments is not None and self.arguments.m < self.arguments.n
+
+    @property
     def sending(self) -> list[Direction]:
         """Returns the directions whose frames have flows of their own: replies have not."""
         return [self.first] if self.stateful else active(self.conf)
