@@ -195,18 +195,19 @@ def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
 
 def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
     """Reports only the cell with the shortest trials of each sweep."""
-    shortest: dict[str, tuple[float, Experiment]] = {}
+    shortest: dict[str, tuple[float, int, Experiment]] = {}
     for experiment in experiments:
-        name, search, connections = experiment.sweep or experiment.name, experiment.search, experiment.connections
-        if experiment.procedure.stateful and search and connections is not None:
+        name, search = experiment.sweep or experiment.name, experiment.search
+        if experiment.procedure.stateful and search and experiment.connections is not None:
+            connections = experiment.pair_count * experiment.connections
             trial_s = connections / search.max_rate
             if trial_s < min(_SHORT_S, shortest[name][0] if name in shortest else math.inf):
-                shortest[name] = trial_s, experiment
-    for trial_s, experiment in shortest.values():
+                shortest[name] = trial_s, connections, experiment
+    for trial_s, connections, experiment in shortest.values():
         assert experiment.search
         floor_s = experiment.timing.overrun_floor
         sentence = (
-            f"A connection rate trial lasts as long as its connections take: {experiment.connections:,} at the "
+            f"A connection rate trial lasts as long as its connections take: {connections:,} at the "
             f"search's highest rate, {format_quantity(experiment.search.max_rate, experiment.unit)}, are "
             f"{format_duration(trial_s)}"
         )

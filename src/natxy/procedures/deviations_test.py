@@ -265,6 +265,11 @@ def test_a_sentence_is_there_once_and_a_sweep_has_its_shortest_trials() -> None:
     ]
 
 
+def test_the_connections_of_all_pairs_make_a_trial_longer() -> None:
+    [sentence] = [each for each in simulated(RATE | {"connections": 200_000, "pairs": 2}) if "lasts as long as" in each]
+    assert "400,000 at the search's highest rate, 1 Mcps, are 400 ms" in sentence
+
+
 def test_another_number_of_networks_than_256_is_a_deviation() -> None:
     def few(networks: int) -> bool:
         second = FORWARDING | {"name": "second", "addresses": {"networks": networks}}
