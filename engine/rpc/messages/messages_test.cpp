@@ -221,7 +221,8 @@ TEST(Messages, Phase1AndItsValidationMayHaveFurtherPairs) {
   EXPECT_EQ(streams.at(0).name, "validation");
   EXPECT_EQ(streams.at(1).name, "validation 3");
   EXPECT_EQ(streams.at(1).frames, 30U);
-  for (const Json& wrong : {Json({0}), Json({2, 2}), Json({kMostPairs}), Json({-1}), Json({"2"}), Json(2)}) {
+  for (const Json& wrong : {Json::array({0}), Json::array({2, 2}), Json::array({kMostPairs}), Json::array({-1}),
+                            Json::array({"2"}), Json(2)}) {
     request["further"] = wrong;
     EXPECT_THROW(read_validate(request, connections), FieldError) << wrong;
   }
