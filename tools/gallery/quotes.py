@@ -19,7 +19,8 @@ from natxy.report.words.disturbances import busy
 from natxy.results.records import RunRecord
 from tools.gallery.result import machine_words
 
-_COLUMNS: Final = 100
+# Those of a terminal that nobody has widened.
+_COLUMNS: Final = 80
 
 
 def printed_tables(run: RunRecord) -> Iterator[str]:

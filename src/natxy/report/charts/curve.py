@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
+from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Spec
 from natxy.results.curves import Axis, Curve
@@ -14,6 +16,8 @@ from natxy.results.curves import Axis, Curve
 _HEIGHT: Final = 280
 # Curves with more points are drawn without marks, which would overlap.
 _MOST_MARKS: Final = 30
+# A linear axis would then show most delays as 0.
+_MANY_TIMES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,25 @@ def curve_chart(repeated: RepeatedCurve, *, name: str) -> Chart:
         data={"values": rows},
         encoding={
             "x": {"field": "x", **chart.axis(first.x.title, first.x.unit)},
-            "y": {"field": "y", **chart.axis(first.y.title, first.y.unit)},
+            "y": {
+                "field": "y",
+                **_value_axis(
+                    first.y, [chart.base(y, first.y.unit) for _, curve in repeated.repetitions for _, y in curve.points]
+                ),
+            },
             **chart.series("repetition", numbers, title="repetition", marks=marked),
         },
     )
     description = f"{repeated.title}: {first.y.title} against {first.x.title}, {len(numbers)} repetitions"
     return Chart(name, repeated.title, description, spec)
+
+
+def _value_axis(axis: Axis, values: Sequence[float]) -> Spec:
+    """Returns the axis of the values, a logarithmic one for delays of which a few are many times as long as most."""
+    linear = chart.axis(axis.title, axis.unit)
+    if axis.unit is not Unit.NS or min(values) <= 0 or max(values) < _MANY_TIMES * median(values):
+        return linear
+    return linear | {"scale": {"type": "log"}, "axis": {"format": "~r"}}
 
 
 def _line(field: str, axis: Axis) -> Spec:

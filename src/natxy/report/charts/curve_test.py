@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from natxy.plan.model.units import Unit
 from natxy.report.charts.chart import HOVER, Chart
 from natxy.report.charts.curve import RepeatedCurve, curve_chart, repeated_curves
@@ -42,6 +46,13 @@ def test_delays_are_drawn_in_milliseconds() -> None:
     chart = drawn((1, curve(((50.0, 35_000.0),), Unit.NS)))
     assert chart.spec["data"]["values"][0]["y"] == 0.035
     assert chart.spec["encoding"]["y"]["title"] == "lost (ms)"
+
+
+@pytest.mark.parametrize(("longest_ns", "scale"), [(650_000.0, {"zero": True}), (750_000.0, {"type": "log"})])
+def test_a_few_long_delays_do_not_press_the_others_to_zero(longest_ns: float, scale: dict[str, Any]) -> None:
+    points = ((50.0, 30_000.0), (90.0, 35_000.0), (100.0, longest_ns))
+    assert drawn((1, curve(points, Unit.NS))).spec["encoding"]["y"]["scale"] == scale
+    assert "log" not in str(drawn((1, curve(((0.0, 0.0), *points), Unit.NS))).spec["encoding"]["y"]["scale"])
 
 
 def test_twenty_repetitions_look_different() -> None:

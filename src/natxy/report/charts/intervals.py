@@ -33,6 +33,8 @@ _MOST_BEYOND: Final = 0.5
 _MARGIN: Final = 0.02
 _LETTER_WIDTH: Final = 6.9
 _LABEL_SIZE: Final = 13
+# 45 letters fit on a phone.
+_NARROW_LABEL_SIZE: Final = 11.5
 _NUMBERS_SIZE: Final = 12.5
 _LEFT: Final[Spec] = {"value": 0}
 # The shape of a repetition, and its area in square pixels: of a lower bound, or of a result.
@@ -204,7 +206,8 @@ def _words(rows: Sequence[Row]) -> Iterator[Spec]:
     narrow = f"width < {round(_LETTER_WIDTH * (longest + 3))}"
     yield {
         "mark": {
-            "type": "text", "align": "left", "baseline": "middle", "fontSize": _LABEL_SIZE, "fontWeight": "bold",
+            "type": "text", "align": "left", "baseline": "middle", "fontWeight": "bold",
+            "fontSize": {"expr": f"{narrow} ? {_NARROW_LABEL_SIZE} : {_LABEL_SIZE}"},
             "dy": {"expr": f"{narrow} ? -31 : -19"}, "limit": {"expr": "width"},
         },
         "encoding": {"x": _LEFT, "text": {"field": "label"}, "color": {"value": Ink.TEXT.css}},

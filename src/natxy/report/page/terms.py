@@ -65,8 +65,8 @@ _TERM: Final = "|".join(
     else rf"[{name[0]}{name[0].upper()}]{re.escape(name[1:])}"
     for name in sorted(TERMS, key=len, reverse=True)
 )
-# Names of gateways and kernels do not break at their hyphens.
-_MARKED: Final = re.compile(rf"\b[kMG]?(?P<term>{_TERM})s?\b|(?P<word>[^\s-]+-\S*|-\S+)")
+# Intervals do not break, nor do names of gateways and kernels at their hyphens.
+_MARKED: Final = re.compile(rf"\b[kMG]?(?P<term>{_TERM})s?\b|(?P<word>\[[^\[\]\s]+, [^\[\]\s]+\]|[^\s-]+-\S*|-\S+)")
 _LONGEST_WORD: Final = 32
 
 

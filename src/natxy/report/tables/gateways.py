@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -101,10 +101,12 @@ def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
 
 
 def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:
+    """Writes a median; the tables of results have it in full."""
+    if unit == Unit.NS:
+        return summary.bounded_median.text(_milliseconds, gap="" if narrow else " ")
     if not narrow:
         return wording.bounded(summary.bounded_median, unit)
-    show: Callable[[float], str] = _milliseconds if unit == Unit.NS else lambda value: wording.short(value, unit)
-    return summary.bounded_median.text(show, gap="")
+    return summary.bounded_median.text(lambda value: wording.short(value, unit), gap="")
 
 
 def _milliseconds(value_ns: float) -> str:
