@@ -108,6 +108,13 @@ def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
         assert transport.run(["echo", "on"]).stdout == "on\n"
 
 
+def test_a_program_that_keeps_the_output_of_what_started_it_is_told(sshd: Sshd) -> None:
+    with SshTransport(sshd.target) as transport:
+        with pytest.raises(DutError, match="ended, but a program that it started still held its output"):
+            transport.run(["sh", "-c", "sleep 600 &"], timeout_s=1)
+        transport.run(["sh", "-c", "sleep 0 > /dev/null 2>&1 &"], timeout_s=30)
+
+
 def test_what_a_program_without_an_end_started_ends_with_it(sshd: Sshd, tmp_path: Path) -> None:
     started = tmp_path / "started"
     script = f"sleep 600 & echo $! > {started}; sleep 600"

@@ -49,6 +49,8 @@ def expectation(error: ErrorDetails) -> str:
             return f"missing {context['discriminator']}"
         case "value_error" | "assertion_error":
             return str(context["error"])
+        case "string_type" if isinstance(error["input"], (int, float)):
+            return "expected text in quotes"
         case kind if kind in _EXPECTED:
             return f"expected {_EXPECTED[kind].format_map(context)}"
     text = _SHOULD.sub("expected ", error["msg"], count=1)
@@ -62,6 +64,8 @@ def got(given: Any) -> str:
             return ", got nothing"
         case date():
             return f", got the date {given}; put it in quotes"
+        case bool():
+            return f", got {str(given).lower()}"
         case Mapping():
             return ", got a mapping"
         case []:

@@ -18,8 +18,26 @@ from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
 from natxy.shipped import schema_comment
 
-# Its plan consists of commands that only its user knows.
-_LEFT_OUT: Final = frozenset({"command"})
+# As it is, it is the kernel as a router, so that the plan can be tried before it is filled in.
+_COMMANDS: Final = """\
+&mine
+      driver: command
+      # Programs with their arguments, without a shell. Each has to end within 60 s: what stays is started with
+      # [sh, -c, "PROGRAM > FILE 2>&1 & echo $! > FILE.pid"]. {left} and {right} are the DUT's interfaces.
+      apply:
+        - [sysctl, -qw, net.ipv4.ip_forward=1]
+        # Start your gateway here.
+      remove:
+        - ["true"] # End it here. No error if it does not run.
+      # wait_ready: [ip, link, show, tun0] # repeated until it succeeds
+      version: [uname, -sr]
+      describe:
+        - [ip, route]
+      # A gateway with connections also has these, and its experiments `connections`:
+      # stateful: true
+      # masquerades: true # the left side has private addresses
+      # clear: [[conntrack, -F]]
+      # count: [cat, /proc/sys/net/netfilter/nf_conntrack_count]"""
 # Of `make vm`.
 _NOT_IN_THE_IMAGE: Final = frozenset({"map646"})
 NO_TRANSLATION: Final = "none"
@@ -77,7 +95,7 @@ class Answers:
 
 def gateways_at(place: Place) -> list[str]:
     """Returns the drivers that a first plan can measure there."""
-    return [name for name in GATEWAYS if name not in _LEFT_OUT and _runs(_model(name), place)]
+    return [name for name in GATEWAYS if _runs(_model(name), place)]
 
 
 def aspects_of(gateway: str) -> list[Aspect]:
@@ -87,8 +105,9 @@ def aspects_of(gateway: str) -> list[Aspect]:
 
 def translations_of(gateway: str) -> list[str]:
     """Returns the translations that a first plan can measure of a gateway, the usual one first."""
-    can = _model(gateway).translations
-    kinds = [each for each in (None, TranslationKind.NAT64, TranslationKind.SIIT) if each in can]
+    model = _model(gateway)
+    stateful = [TranslationKind.NAT64] if model.keeps_connections else []
+    kinds = [each for each in (None, *stateful, TranslationKind.SIIT) if each in model.translations]
     return [each.value if each else NO_TRANSLATION for each in kinds]
 
 
@@ -196,6 +215,8 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
         fields = {**through, **tolerated, "baseline": "forwarding"}
         yield over, _experiment("throughput", f"{name} throughput", "throughput", fields, search=rates)
     if Aspect.LATENCY in wants:
+        if gateway.driver == "command":
+            through["gateway"] = "*mine"
         rate = "{experiment: throughput, percent: 50}"
         fields = _experiment("latency", f"{name} latency", "latency", through, rate=rate)
         yield "Latency at half of that throughput.", fields
@@ -212,6 +233,8 @@ def _forwarding(gateway: GatewayModel, guest: bool) -> str:
 
 
 def _settings(gateway: GatewayModel, guest: bool, answers: Answers) -> str:
+    if gateway.driver == "command":
+        return _COMMANDS
     settings = {"driver": gateway.driver}
     if answers.cabling:
         settings |= dict.fromkeys(gateway.usual_table_sizes, _CABLED_TABLE)

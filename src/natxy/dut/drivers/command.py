@@ -13,6 +13,11 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.secrets import Secrets, unreadable_secrets
 from natxy.errors import DutError
 from natxy.plan.gateways.command import Command, CommandConfig
+from natxy.plan.model.addresses import IPNetwork
+
+
+def _host_or_network(network: IPNetwork) -> str:
+    return str(network[0] if network.num_addresses == 1 else network)
 
 
 class CommandGateway(Gateway[CommandConfig]):
@@ -56,6 +61,11 @@ class CommandGateway(Gateway[CommandConfig]):
             "{pool_first}": str(pool[0]),
             "{pool_last}": str(pool[-1]),
         }
+        if translation := self.addresses.translation:
+            self._meanings["{prefix}"] = str(translation.prefix)
+            for mapping in translation.mappings[:1]:
+                self._meanings["{mapped_ipv4}"] = _host_or_network(mapping.ipv4)
+                self._meanings["{mapped_ipv6}"] = _host_or_network(mapping.ipv6)
 
     def apply(self) -> None:
         with self.removed_on_error():

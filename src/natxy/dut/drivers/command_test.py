@@ -14,7 +14,7 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
 from natxy.plan.gateways.command import CommandConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.system.machine_sysctls import MachineSysctls
 
 ADDRESSES = AddressPlan(
@@ -49,6 +49,23 @@ def test_what_arguments_stand_for() -> None:
 def test_the_public_addresses_are_the_plan_s_or_the_dut_s_own(pool: str | None, words: str) -> None:
     addresses = ADDRESSES.model_copy(update={"pool": ip_network(pool) if pool else None})
     config = CommandConfig(describe=[["echo", "{pool}", "{pool_first}", "{pool_last}"]])
+    own = CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
+    assert own.describe().configuration.splitlines()[1] == words
+
+
+@pytest.mark.parametrize(
+    ("mapping", "words"),
+    [
+        (("198.18.0.2/32", "2001:2::2/128"), "2001:2:0:64::/96 198.18.0.2 2001:2::2"),
+        (("198.18.0.0/16", "2001:2:0:1::/112"), "2001:2:0:64::/96 198.18.0.0/16 2001:2:0:1::/112"),
+        (None, "2001:2:0:64::/96 {mapped_ipv4} {mapped_ipv6}"),
+    ],
+)
+def test_the_prefix_and_the_first_mapping_are_the_translation_s(mapping: tuple[str, str] | None, words: str) -> None:
+    given = [{"ipv4": mapping[0], "ipv6": mapping[1]}] if mapping else []
+    translation = {"kind": "siit", "prefix": "2001:2:0:64::/96", "pool": "198.19.0.1/32", "mappings": given}
+    addresses = ADDRESSES.model_copy(update={"translation": Translation.model_validate(translation)})
+    config = CommandConfig(describe=[["echo", "{prefix}", "{mapped_ipv4}", "{mapped_ipv6}"]])
     own = CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
     assert own.describe().configuration.splitlines()[1] == words
 

@@ -54,6 +54,17 @@ def pinned(cores: Sequence[int]) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
 
 
+def unending(argv: Sequence[str], timeout_s: float, *, ended: bool) -> str:
+    """Says that a program did not end in time; `ended`: it did, and what it started still has its output."""
+    command = shlex.join(argv)
+    if ended:
+        return (
+            f"`{command}` ended, but a program that it started still held its output after {timeout_s:g} s, and was "
+            "stopped; redirect the output of a program that stays, such as by `> FILE 2>&1 &`"
+        )
+    return f"`{command}` did not end within {timeout_s:g} s and was stopped"
+
+
 class HeldSysctls(Protocol):
     """Sets sysctls until they are released, which restores their original values."""
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 from collections.abc import Sequence
 
-from natxy.dut.transport.base import CompletedCommand, HeldSysctls, pinned
+from natxy.dut.transport.base import CompletedCommand, HeldSysctls, pinned, unending
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.system.ledger import Place, here, own_network
@@ -85,8 +84,9 @@ def run_program(
         try:
             stdout, stderr = process.communicate(input, timeout_s)
         except subprocess.TimeoutExpired as error:
+            ended = process.poll() is not None
             end_session(process.pid)
-            raise DutError(f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped") from error
+            raise DutError(unending(argv, error.timeout, ended=ended)) from error
         except BaseException:
             end_session(process.pid)
             raise

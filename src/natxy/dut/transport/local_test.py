@@ -30,6 +30,13 @@ def test_program_without_an_end() -> None:
         run_program(["sleep", "10"], timeout_s=0.1)
 
 
+def test_a_program_that_keeps_the_output_of_what_started_it_is_told(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    with pytest.raises(DutError, match=r"ended, but a program that it started still held its output after 0\.2 s"):
+        run_program(["sh", "-c", f"sleep 600 & echo $! > {started}"], timeout_s=0.2)
+    assert not runs(int(started.read_text()))
+
+
 @pytest.mark.parametrize("start", ["sleep 600 &", "set -m; sleep 600 &"])
 def test_what_a_program_without_an_end_started_ends_with_it(tmp_path: Path, start: str) -> None:
     started = tmp_path / "started"

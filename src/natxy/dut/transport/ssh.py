@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar
 
 import asyncssh
 
-from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.base import CompletedCommand, unending
 from natxy.dut.transport.boot import BOOT_SCRIPT
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.sysctls import OwnSysctls
@@ -152,9 +152,8 @@ class SshTransport:
                 done = await process.wait(timeout=timeout_s)
             except asyncssh.TimeoutError as error:
                 await self._end_session(connection, _text(error.stderr))
-                raise DutError(
-                    f"`{shlex.join(argv)}` did not end within {timeout_s:g} s and was stopped ({self.describe()})"
-                ) from error
+                ended = error.returncode is not None
+                raise DutError(f"{unending(argv, timeout_s, ended=ended)} ({self.describe()})") from error
             finally:
                 # Not waited for: a program that does not end would keep it open.
                 process.close()

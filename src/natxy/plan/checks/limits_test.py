@@ -281,17 +281,17 @@ def of_rate(name: str, percent: int = 50) -> Fields:
         (
             (BASE, BASE | {"name": "x", "procedure": "latency", "rate": of_rate("base"), "frame_size": 512}),
             "experiments[1].rate.experiment",
-            "'base' has another `frame_size`, so its rate isn't this one's",
+            "'base' has another `frame_size`, 64 instead of 512, so its rate isn't this one's",
         ),
         (
             (BASE, BASE | {"name": "x", "baseline": "base", "directions": "forward"}),
             "experiments[1].baseline",
-            "'base' has another `directions`, so a ratio to it would mean nothing",
+            "'base' has another `directions`, bidirectional instead of forward, so a ratio to it would mean nothing",
         ),
         (
             (BASE, BASE | {"name": "x", "baseline": "base", "family": "ipv6", "frame_size": 84}),
             "experiments[1].baseline",
-            "'base' has another `family`",
+            "'base' has another `family`, ipv4 instead of ipv6, so",
         ),
         (
             (RATE, BASE | {"name": "x", "baseline": "rate"}),

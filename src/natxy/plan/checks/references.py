@@ -55,7 +55,8 @@ def _check_same_traffic(
     own, others = (_traffic(each, family) for each in (experiment, other))
     for field in TRAFFIC_FIELDS:
         if own[field] != others[field]:
-            yield Problem(at, f"{other.name!r} has another `{field}`, so {consequence}")
+            text = f"{other.name!r} has another `{field}`, {others[field]} instead of {own[field]}, so {consequence}"
+            yield Problem(at, text)
 
 
 def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:

@@ -18,8 +18,9 @@ class CommandConfig(GatewayModel):
     """Any gateway. A command is a program with its arguments, which is run on the DUT without a shell.
 
     In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` its own
-    addresses on them, `{pool}`, `{pool_first}` and `{pool_last}` the prefix of the public addresses and its ends; in
-    `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
+    addresses on them, `{pool}`, `{pool_first}` and `{pool_last}` the prefix of the public addresses and its ends; of a
+    translation, `{prefix}` is the prefix, and `{mapped_ipv4}` and `{mapped_ipv6}` are the first mapping, without a
+    length if it is one host's; in `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
     secrets, a variable of natxy's environment and the content of a file beside natxy: they are read when the command
     runs, are not stored, and are shown as `***`.
     """

@@ -62,6 +62,8 @@ BAD_EXPERIMENTS = [
     ("connections: .inf", "8:5", "experiments[0].connections: expected a whole number of at least 1"),
     ("connections:\n    5: 6", "9:5", "experiments[0][5]: unknown field; expected a word"),
     ("title: !!str [1]", "8:5", "experiments[0].title: expected text, got a list"),
+    ("title: -6", "8:5", "experiments[0].title: expected text in quotes, got -6"),
+    ("title: true", "8:5", "experiments[0].title: expected text in quotes, got true"),
     ("title: 2020-01-02", "8:5", "experiments[0].title: expected text, got the date 2020-01-02; put it in"),
     ("timing: {trial: soon}", "8:14", "experiments[0].timing.trial: expected a duration such as 60s"),
 ]
