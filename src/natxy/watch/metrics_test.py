@@ -11,6 +11,7 @@ import pytest
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.events.listener import Listeners, RunListener
+from natxy.installation import full_version
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
@@ -70,7 +71,7 @@ def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path:
     assert during["natxy_repetitions_done", name] == 1
     assert during["natxy_repetitions_planned", name] == 2
     assert (after["natxy_running",], after["natxy_exit_code",]) == (0, code)
-    assert after["natxy_run_info", "0.1.0", "nightly", "simulated"] == 1
+    assert after["natxy_run_info", full_version(), "nightly", "simulated"] == 1
     (experiment,) = RunReader(tmp_path / "run").run.experiments
     trials = [placed.trial for placed in experiment.all_trials]
     counts = Counter(trial.verdict.value for trial in trials)
