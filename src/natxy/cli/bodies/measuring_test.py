@@ -39,3 +39,22 @@ def test_what_will_boot_is_printed(
     check_machine(load_plan(VM), LastingConsole())
     printed = " ".join(capsys.readouterr().out.split())
     assert f"The virtual machine: /vm/disk.img, run by QEMU with {executed}" in printed
+
+
+def test_doubtful_results_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "check_cores", lambda _: None)
+    monkeypatch.setattr(module, "check_sysctls", lambda _: None)
+    file = tmp_path / "plan.yaml"
+    cabled = "{kind: hardware, left: {interface: a}, right: {interface: b}, dut: {ssh: dut, left: c, right: d}}"
+    siit = "procedure: throughput, translation: siit, search: {min_rate: 1k, max_rate: 9k}"
+    file.write_text(
+        f"name: plan\ntestbed: {cabled}\nexperiments:\n"
+        f"  - {{name: one, gateway: tayga, {siit}}}\n  - {{name: other, gateway: map646, {siit}}}\n"
+    )
+    check_machine(load_plan(file), LastingConsole())
+    warned = " ".join(capsys.readouterr().err.split())
+    assert "warning: map646 has never run map646 itself" in warned
+    assert "warning: one: tayga sends one frame in 65,536 to IPv6 with a UDP checksum of 0" in warned
+    assert warned.count("warning") == 2

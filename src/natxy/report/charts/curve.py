@@ -73,9 +73,7 @@ def curve_chart(repeated: RepeatedCurve, *, name: str) -> Chart:
             "x": {"field": "x", **chart.axis(first.x.title, first.x.unit)},
             "y": {
                 "field": "y",
-                **_value_axis(
-                    first.y, [chart.base(y, first.y.unit) for _, curve in repeated.repetitions for _, y in curve.points]
-                ),
+                **_value_axis(first.y, [y for _, curve in repeated.repetitions for _, y in curve.points]),
             },
             **chart.series("repetition", numbers, title="repetition", marks=marked),
         },
@@ -87,7 +85,7 @@ def curve_chart(repeated: RepeatedCurve, *, name: str) -> Chart:
 def _value_axis(axis: Axis, values: Sequence[float]) -> Spec:
     """Returns the axis of the values, a logarithmic one for delays of which a few are many times as long as most."""
     linear = chart.axis(axis.title, axis.unit)
-    if axis.unit is not Unit.NS or min(values) <= 0 or max(values) < _MANY_TIMES * median(values):
+    if axis.unit is not Unit.NS or min(values, default=0) <= 0 or max(values) < _MANY_TIMES * median(values):
         return linear
     return linear | {"scale": {"type": "log"}, "axis": {"format": "~r"}}
 
