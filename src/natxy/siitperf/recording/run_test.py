@@ -149,6 +149,16 @@ def test_connections_of_more_ports_than_a_public_address_has_are_recorded(
     assert public_addresses(RunReader(call.folder).run) is None
 
 
+def test_forward_is_from_the_initiator_which_may_be_on_the_right(simulated: Callable[..., Simulated]) -> None:
+    sides = {"Stateful": "2", "IPv4_L_Real": "198.19.0.2", "IPv4_R_Real": "198.18.0.2", "Reverse": "0"}
+    ports = {key.replace("Fwd", "Rev"): value for key, value in NAT.items()}
+    call = simulated(conf_text("nat44", **sides, **ports))
+    # The responder alone sends in phase 2.
+    call("tp", "84 1000 1 500 2 2 100 100 1000 500 700")
+    names = [stream.name for placed in call.experiment().all_trials for stream in placed.trial.result.streams]
+    assert names == ["phase 1", "reverse"]
+
+
 def test_connection_rates_and_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:
     call = simulated(conf_text("nat44", **NAT), connection_rate_fps=3000)
     assert 2990 <= binary_connection_rate(Bed(call), 8000, 10, Phase1(2000, 1)).best <= 3000
