@@ -16,7 +16,7 @@ from natxy.results.records import ExperimentRecord, RunRecord, State
 from natxy.results.statistics import Summary
 
 TITLE: Final = "Gateways side by side"
-OTHER_KERNELS: Final = "Rates on different kernels cannot be compared; of a percentage both parts were measured on one."
+OTHER_KERNELS: Final = "Neither rates nor percentages on different kernels can be compared."
 _BASELINE: Final = "Of the baseline"
 # The figures that a procedure shows besides its headline.
 _MORE_FIGURES: Final = {"latency": ("wcl",)}

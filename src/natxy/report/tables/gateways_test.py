@@ -97,4 +97,4 @@ def test_rows_of_one_kernel_stand_together_and_have_a_colour(reader: RunReader) 
     rows = next(overview_charts(reader.run)).spec["data"]["values"]
     inks = [row["ink"] for row in rows if "ink" in row]
     assert inks[0] == inks[1] == inks[2] != inks[3]
-    assert "Rates on different kernels cannot be compared" in render(reader)
+    assert "Neither rates nor percentages on different kernels can be compared" in render(reader)
