@@ -35,5 +35,7 @@ def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
     opening = (f"{wanted} ", f"{singular} ", f"{wanted}.")
     if begun := [entry for name, of_name in known.items() if name.startswith(opening) for entry in of_name]:
         return [*dict.fromkeys(begun)]
+    if given.isdecimal():
+        raise PlanError(f"{given} is no exit code of natxy, but may be one of a script around it")
     near = guess(wanted, [*known, *others]) or ";"
     raise PlanError(f"{given!r} is not a word that natxy explains{near} `natxy explain` lists all words")

@@ -72,7 +72,7 @@ def test_everything_that_a_message_may_name_is_explained() -> None:
     assert codes >= {2, 3, 4, 5, 6}
     for code in codes:
         assert explaining(["exit code", str(code)])
-    for name in {*Plan.model_fields, *ExperimentPlan.model_fields} - {"sweep", "title"}:
+    for name in {"driver", "baseline_ratio", *Plan.model_fields, *ExperimentPlan.model_fields} - {"sweep", "title"}:
         assert explaining([name])
 
 
@@ -91,3 +91,5 @@ def test_a_near_word_is_suggested_and_others_are_not() -> None:
         explaining(["dissk"], ["disk"])
     with pytest.raises(PlanError, match="'qqqq' is not a word that natxy explains; `natxy explain` lists all words"):
         explaining(["qqqq"])
+    with pytest.raises(PlanError, match="10 is no exit code of natxy, but may be one of a script around it"):
+        explaining(["10"])

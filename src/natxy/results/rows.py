@@ -58,13 +58,14 @@ def to_csv(rows: Iterable[Row]) -> str:
 # --- figures
 
 
-def figure_rows(run: RunRecord) -> Iterator[Row]:
-    """Yields a row for each figure of each experiment, with or without a result; the first is the headline.
+def figure_rows(run: RunRecord) -> list[Row]:
+    """Returns a row for each figure of each experiment, with or without a result; the first is the headline.
 
     The last is the cost of a frame, if it is known.
     """
     coordinates = dict.fromkeys(field for experiment in run.experiments for field in experiment.cell)
     columns = computed(run)
+    rows: list[Row] = []
     for experiment in run.experiments:
         cell = {f"cell {field}": experiment.cell.get(field) for field in coordinates}
         compared = columns[experiment.id].columns()
@@ -73,16 +74,19 @@ def figure_rows(run: RunRecord) -> Iterator[Row]:
             summaries[COST] = spent
         for number, (figure, summary) in enumerate(summaries.items()):
             is_headline = number == 0
-            yield {
-                **_identity(experiment),
-                **cell,
-                "state": experiment.state.value,
-                "figure": figure.name,
-                "unit": figure.unit.value,
-                "repetitions": summary.count if summary else 0,
-                **_statistics(summary),
-                **{name: value if is_headline else None for name, value in compared.items()},
-            }
+            rows.append(
+                {
+                    **_identity(experiment),
+                    **cell,
+                    "state": experiment.state.value,
+                    "figure": figure.name,
+                    "unit": figure.unit.value,
+                    "repetitions": summary.count if summary else 0,
+                    **_statistics(summary),
+                    **{name: value if is_headline else None for name, value in compared.items()},
+                }
+            )
+    return rows
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[Row]:
