@@ -96,10 +96,10 @@ class TestFrameForm {
     // The compiler does not have to reload a local copy after other stores.
     const TestFrameForm form = *this;
     std::size_t count = 0;
-    // Where streams alternate, trying to read four frames would be in vain.
-    if (kFourWordsFitRegister && frames.size() >= 4 && form.is_of_stream<F>(frames[1]) &&
-        form.is_of_stream<F>(frames[3])) {
-      while (count + 4 <= frames.size() && form.read_four<F>(&frames[count], signatures, count)) count += 4;
+    if constexpr (kFourWordsFitRegister) {
+      // Where streams alternate, trying to read four frames would be in vain.
+      const bool alike = frames.size() >= 4 && form.is_of_stream<F>(frames[1]) && form.is_of_stream<F>(frames[3]);
+      while (alike && count + 4 <= frames.size() && form.read_four<F>(&frames[count], signatures, count)) count += 4;
     }
     for (; count < frames.size() && form.has<F>(frames[count]); ++count) {
       signatures.set(count, load_signature(frames[count].data() + Words<F>::kEnd - kSignatureBytes));
