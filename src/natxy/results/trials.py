@@ -116,8 +116,9 @@ class TrialRecord:
 
     @property
     def failed_by_corruption(self) -> bool:
-        """True when it failed, and each frame that it lost had arrived with a wrong checksum or length."""
-        return self.failed and self.lost > 0 and all(each.lost <= each.corrupt for each in self.result.streams)
+        """True when it failed by loss, and each frame that it lost had arrived with a wrong checksum or length."""
+        lossy = self.failed and self.cause == Cause.LOSS and self.lost > 0
+        return lossy and all(each.lost <= each.corrupt for each in self.result.streams)
 
     @property
     def undecided(self) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.engine.messages.results import Verdict
+from natxy.engine.messages.results import Cause, Verdict
 from natxy.report.words.corruption import sentences
 from natxy.results.analysis.wide_intervals import Corrupted, wide_interval
 from natxy.results.reader import RunReader
@@ -77,7 +77,7 @@ def test_a_tolerance_that_is_there_is_not_recommended_again(empty: RunRecord) ->
 @pytest.mark.parametrize(
     "other",
     [PASSED, LOST, failed(1, -1), replace(ONE_CORRUPT, purpose=Purpose.PREPARE),
-     replace(ONE_CORRUPT, verdict=Verdict.DISTURBED)],
+     replace(ONE_CORRUPT, verdict=Verdict.DISTURBED), replace(ONE_CORRUPT, cause=Cause.BACKLOG)],
 )  # fmt: skip
 def test_other_trials_are_not_told(empty: RunRecord, other: TrialRecord) -> None:
     assert remarks(empty, experiment([1e5], trials={1: [PASSED, other]}, loss_tolerance=ZERO)) == []
