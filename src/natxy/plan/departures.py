@@ -32,7 +32,8 @@ def by_kind(sentences: Iterable[str]) -> dict[Kind, list[str]]:
     """Returns the sentences of each kind that has any, in the order of `Kind`, without the word that marks a rule."""
     found: dict[Kind, list[str]] = {kind: [] for kind in Kind}
     for sentence in sentences:
-        found[_kind(sentence)].append(_capitalized(sentence.removeprefix(OWN_RULE)))
+        rule = sentence.removeprefix(OWN_RULE)
+        found[_kind(sentence)].append(sentence if rule == sentence else rule[:1].upper() + rule[1:])
     return {kind: those for kind, those in found.items() if those}
 
 
@@ -45,7 +46,3 @@ def _kind(sentence: str) -> Kind:
     if sentence.startswith(OWN_RULE):
         return Kind.OWN_RULE
     return Kind.DEPARTURE if "RFC " in sentence else Kind.LIMITATION
-
-
-def _capitalized(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

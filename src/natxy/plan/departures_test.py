@@ -21,6 +21,11 @@ def test_sentences_are_sorted_by_what_they_are() -> None:
     )
 
 
+def test_a_sentence_begins_as_it_was_written() -> None:
+    absent = "nat44-rate: the plan compares with forwarding, which `--only` leaves out; name it too for the ratio."
+    assert by_kind([absent]) == {Kind.LIMITATION: [absent]}
+
+
 def test_a_kind_without_sentences_is_not_named() -> None:
     assert by_kind([]) == {}
     assert counts([SOFTWARE, SOFTWARE]) == "2 limitations"
