@@ -15,6 +15,7 @@ from typing import ClassVar, Final, TypeVar
 from natxy.engine.messages.requests import StreamSpec, TaggedFrames
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.latency import LEAST_TAGGED, LatencyConfig, LatencyStream, SingleTagLatencyConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
@@ -31,6 +32,8 @@ from natxy.procedures.common.traffic import (
 )
 from natxy.results.statistics import percentile, summarize
 
+# RFC 2544 §26.2.
+LEAST_REPEAT: Final = 20
 # RFC 2544 §26.2 and RFC 8219 §7.2.
 LEAST_STREAM_S: Final = 120.0
 LEAST_WARM_UP_S: Final = 60.0
@@ -118,6 +121,11 @@ class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
     """Reports the delay of the first frame after the warm-up."""
 
     source = "RFC 2544 §26.2"
+
+    def repeat_deviations(self, repeat: Repeat) -> list[str]:
+        if repeat.least >= LEAST_REPEAT:
+            return []
+        return [f"Latency is measured {repeat.text}; {self.source} asks for at least {LEAST_REPEAT} times."]
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
         result = self._trial(repetition, 1)

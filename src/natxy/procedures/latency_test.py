@@ -74,6 +74,8 @@ def test_a_repetition_that_lost_its_frame_has_no_latency(tmp_path: Path) -> None
 def test_the_stream_is_the_rfcs() -> None:
     plan = resolve(plan_of("rfc", repeat=20))
     assert plan.experiments[0].traffic_s == 120
+    asks = "Latency is measured 19 times; RFC 2544 §26.2 asks for at least 20 times."
+    assert asks in deviations(resolve(plan_of("rfc", repeat=19)))
     (of_the_rate,) = [sentence for sentence in deviations(plan) if "26.2" in sentence]
     assert "a rate given in the plan" in of_the_rate
     assert [
