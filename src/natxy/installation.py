@@ -4,10 +4,11 @@ has no pip."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -47,9 +48,12 @@ def full_version() -> str:
         return __version__
     # Root may use the clone of another user.
     git = ["git", "-c", f"safe.directory={clone}", "-C", str(clone)]
+    # A hook of another repository has a GIT_DIR, which outranks -C; and `status` would write the index.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    run = partial(subprocess.run, env=own | {"GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, text=True, check=True)
     try:
         commit, changed = (
-            subprocess.run([*git, *words], capture_output=True, text=True, check=True, timeout=_GIT_S).stdout.strip()
+            run([*git, *words], timeout=_GIT_S).stdout.strip()
             for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
         )
     except (OSError, subprocess.SubprocessError):

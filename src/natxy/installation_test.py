@@ -66,6 +66,8 @@ def test_in_a_clone_the_version_has_the_commit_and_says_if_files_differ(
     assert version() == f"{__version__}+g{head[:12]}"
     (tmp_path / "Makefile").write_text("all: other\n")
     assert version() == f"{__version__}+g{head[:12]}.dirty"
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "another"))
+    assert version() == f"{__version__}+g{head[:12]}.dirty", "as in a hook of another repository"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert version() == __version__, "there is no git"
     full_version.cache_clear()
