@@ -41,7 +41,7 @@ _GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], Sequence[Mapping[s
 
 _CONNTRACK: Final = frozenset({"nftables", "iptables", "tayga-netfilter"})
 # The networks for tests, then private ones (RFC 2544, RFC 1918).
-_PUBLIC: Final = (IPv4Network("198.18.0.0/15"), IPv4Network("10.0.0.0/8"))
+_PUBLIC: Final = tuple(map(IPv4Network, ("198.18.0.0/15", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _MODEL: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 
 
@@ -135,7 +135,7 @@ def _need(source: Source) -> TableNeed | None:
 
 
 def _free(source: Source, addresses: int) -> IPv4Network:
-    """Returns the first prefix with so many addresses that is on no link and behind none."""
+    """Returns the first prefix with so many addresses that is on no link and behind none; ConfError if none is."""
     length = 32 - (addresses - 1).bit_length()
     links = [link_of(source, side) for side in (source.left, source.right)]
     taken = [each for link in links for each in (link.dut.network, *link.behind) if isinstance(each, IPv4Network)]
@@ -146,7 +146,9 @@ def _free(source: Source, addresses: int) -> IPv4Network:
         for part in sorted(free):
             if part.prefixlen <= length:
                 return next(part.subnets(new_prefix=length))
-    raise AssertionError("10.0.0.0/8 has more than two links and a pool fill")
+    text = f"the guessed gateway needs {addresses} public addresses, and the hosts of both sides leave none of"
+    ranges = ", ".join(map(str, _PUBLIC))
+    raise source.conf.wrong("IP-L-max", f"a plan cannot express it: {text} {ranges}; let fewer addresses vary")
 
 
 def _without(whole: IPv4Network, taken: IPv4Network) -> Sequence[IPv4Network]:

@@ -33,6 +33,12 @@ _MANY_OF_NAT44: Final = {
 }  # fmt: skip
 _PORTS_OF_MANY: Final = _EVERY_PORT | {"Enumerate_ports": "3", "Fwd_var_sport": "3", "IP_R_max": "3"}
 
+_SPREAD: Final = {
+    "IPv4_L_Real": "10.0.0.2", "IP_L_var": "3", "IP_L_min": "32000", "IP_L_max": "33500", "IPv4_L_offset": "1",
+    "IPv4_R_Real": "198.18.0.2", "IP_R_var": "3", "IP_R_min": "32767", "IP_R_max": "32768", "IPv4_R_offset": "1",
+    "Enumerate_ips": "3", "Enumerate_ports": "3", "Fwd_var_sport": "3",
+}  # fmt: skip
+
 
 def text_of(name: str, frames: int, procedure: str = "throughput", gateway: str | None = None, **keys: str) -> str:
     conf = parse_conf(conf_text(name, **keys))
@@ -61,6 +67,8 @@ def experiment_of(text: str) -> Experiment:
         ("nat64-many", 262_140, _PORTS_OF_MANY | _ONE_PORT | _OWN_PREFIX | {"IP_L_max": "1"}, "jool", "198.18.0.0/30"),
         ("nat44", 65_535, _EVERY_PORT | _ONE_PORT, "nftables", None),
         ("nat44", 40_000_000, _EVERY_PORT | _ONE_PORT | _MANY_OF_NAT44, "nftables", "198.19.2.0/23"),
+        # The hosts of both sides are spread over all that is for tests, and over 10.0.0.0/8.
+        ("nat44", 40_000_000, _EVERY_PORT | _ONE_PORT | _SPREAD, "nftables", "172.16.0.0/18"),
     ],
 )
 def test_a_guess_has_the_ports_that_the_connections_need(
@@ -115,16 +123,18 @@ def test_a_gateway_that_is_named_has_the_pool_that_it_takes(driver: str) -> None
     st.integers(1, 65_535),
     st.integers(1, 300),
     st.integers(1, 300),
+    st.sampled_from([1, 2]),
 )
 def test_a_guess_never_refuses_ports_and_hosts(
-    name: str, first_port: int, sources: int, destinations: int, left: int, right: int
+    name: str, first_port: int, sources: int, destinations: int, left: int, right: int, offset: int
 ) -> None:
     keys = {
         "Fwd_sport_min": str(first_port), "Fwd_sport_max": str(min(65_535, first_port + sources)),
         "Fwd_dport_min": "1", "Fwd_dport_max": str(destinations),
         "IP_L_var": "3", "IP_L_min": "0", "IP_L_max": str(left),
         "IP_R_var": "3", "IP_R_min": "2", "IP_R_max": str(1 + right),
-        "IPv4_L_offset": "2", "IPv4_R_offset": "2", "IPv6_L_offset": "12", "IPv6_R_offset": "14", "Enumerate_ips": "3",
+        "IPv4_L_Real": "10.0.0.2", "IPv4_L_offset": str(offset), "IPv4_R_offset": str(offset),
+        "IPv6_L_offset": "12", "IPv6_R_offset": str(12 + offset), "Enumerate_ips": "3",
     }  # fmt: skip
     base, _, tayga = name.partition(" by ")
     conf_keys = keys | (_OWN_PREFIX if tayga else {})

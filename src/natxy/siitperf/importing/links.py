@@ -49,13 +49,13 @@ def link_around(
 
 
 def _lengths(real: IPAddress, far: IPAddress | None) -> Sequence[int]:
-    """Returns the usual lengths of a link's prefix, or the shortest one that keeps both addresses apart."""
+    """Returns the usual lengths of a link's prefix, none shorter than what keeps both addresses apart."""
     usual = _LENGTHS[real.version]
     if far is None or far.version != real.version:
         return usual
     apart = real.max_prefixlen - (int(real) ^ int(far)).bit_length() + 1
     # Two addresses, of the tester and of the gateway, need 2 bits.
-    return [apart] if usual[0] < apart <= real.max_prefixlen - 2 else usual
+    return usual if apart > real.max_prefixlen - 2 else [max(length, apart) for length in usual]
 
 
 def _around(hosts: AddressRange, networks: int) -> IPNetwork:

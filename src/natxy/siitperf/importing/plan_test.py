@@ -354,6 +354,11 @@ def test_background_that_varies_with_siitperf_alone_is_stated(changed: dict[str,
     [
         ("nat64-many", {"IPv6_R_offset": "11"}, "IPv6-R-offset: a plan cannot express it: the bytes that vary"),
         ("router-many", {"IP_R_min": "1"}, "IP-R-min: a plan cannot express it: 198.19.0.1 to 198.19.255.254 leave no"),
+        (
+            "router-many",
+            {"IPv4_L_Real": "198.18.0.1", "IPv4_R_Real": "198.18.1.2", "IP_L_min": "1", "IP_L_max": "254"},
+            "IP-L-min: a plan cannot express it: 198.18.0.1 to 198.18.0.254 leave no address of their link",
+        ),
         ("siit", {"Num_R_Nets": "2"}, "Num-R-Nets: a plan cannot express it: a plan's networks are for gateways that"),
         ("siit", {"IPv4_L_Virt": None, "Reverse": "0"}, "IPv4-L-Virt is missing; a plan's translation has an IPv4"),
         ("nat64", {"Forward": "0", "Reverse": "0"}, "Forward: throughput needs a direction"),
