@@ -275,10 +275,12 @@ class Experiment(PlanModel):
 
     @property
     def non_rfc(self) -> str:
-        """The mark of a result whose search allows what the RFCs do not, to be printed after it; empty if none does."""
+        """The mark of a result whose search allows what RFC 2544 and RFC 9693 do not, to be printed after it; empty if
+        none does."""
         tolerance, goal = self.loss_tolerance, self.search.goal if self.search else None
         loss = f"up to {tolerance.text} loss" if tolerance and tolerance.most else ""
-        marks = ", ".join(filter(None, ("lab search" if goal and goal.exceed_ratio > 0 else "", loss)))
+        failing = "some trials may fail" if goal and goal.exceed_ratio > 0 else ""
+        marks = ", ".join(filter(None, (failing, loss)))
         return f" (non-RFC: {marks})" if marks else ""
 
     @property

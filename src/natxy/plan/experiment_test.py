@@ -62,13 +62,13 @@ def search(**fields: Any) -> dict[str, Any]:
     [
         ({}, ""),
         (search(kind="mlrsearch", goal="strict"), ""),
-        (search(kind="mlrsearch", goal="robust"), " (non-RFC: lab search)"),
-        ({"timing": "lab"}, " (non-RFC: lab search)"),
+        (search(kind="mlrsearch", goal="robust"), " (non-RFC: some trials may fail)"),
+        ({"timing": "lab"}, " (non-RFC: some trials may fail)"),
         ({"timing": "lab"} | search(kind="binary"), ""),
         ({"loss_tolerance": "0.01%"}, " (non-RFC: up to 0.01 % loss)"),
         (
             {"loss_tolerance": {"forward": "0.01%"}} | search(kind="mlrsearch", goal="robust"),
-            " (non-RFC: lab search, up to 0.01 % forward, 0 % reverse loss)",
+            " (non-RFC: some trials may fail, up to 0.01 % forward, 0 % reverse loss)",
         ),
     ],
 )

@@ -39,8 +39,8 @@ TERMS: Final = {
     "NAT46": "translation from IPv4 clients to IPv6 servers",
     "NAT64": "stateful translation from IPv6 clients to IPv4 servers (RFC 6146)",
     "NAT66": "translation of addresses and ports within IPv6",
-    "non-RFC": "found with a loss tolerance, or by a lab search, whose rates pass although some of their trials fail; "
-    "the RFCs allow neither",
+    "non-RFC": "found with a loss tolerance, or by a search whose rates pass although some of their trials fail (RFC "
+    "9971); RFC 2544 and RFC 9693 allow neither",
     "PDV": "packet delay variation: the 99.9th percentile of the delay of all frames less the minimum "
     "(RFC 8219 §7.3.1)",
     "phase 1": "the preliminary phase, in which one frame for each connection fills the tables of gateway and tester "
