@@ -17,7 +17,7 @@ _TOLERANCE: Final = 1e-4
 # A gateway that corrupts more has another fault.
 _MOST_TOLERATED: Final = _TOLERANCE / 2
 _MOSTLY: Final = (
-    "The search so finds how short or slow a trial has to be to contain none of these, and not how fast the gateway is."
+    "So the search finds how short or slow a trial has to be to contain none of these, and not how fast the gateway is."
 )
 _PARTLY: Final = "The gateway's rate without these may be higher."
 
@@ -33,9 +33,11 @@ def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
     if tolerance is None or not found.by_corruption:
         return
     shares = _shares(experiment)
+    worst = max(shares, key=lambda direction: shares[direction])
     yield (
         f"{experiment.name}: in {found.by_corruption} of {found.failed} trials that failed, each lost frame had "
-        f"arrived, but with a wrong checksum or length (one frame in {round(1 / max(shares.values())):,} of all). "
+        f"arrived, but with a wrong checksum or length (one frame in {round(1 / shares[worst]):,} of those "
+        f"sent in {worst} direction). "
         f"{_MOSTLY if found.mostly else _PARTLY} {_advice(shares, tolerance)}"
     )
 

@@ -53,7 +53,7 @@ def test_trials_that_corrupt_frames_alone_made_fail_are_told_with_what_to_write(
     assert sentence.startswith(
         "x: in 2 of 3 trials that failed, each lost frame had arrived, but with a wrong checksum"
     )
-    assert "(one frame in 900,000 of all). The search so finds how short" in sentence
+    assert "(one frame in 900,000 of those sent in reverse direction). So the search finds how short" in sentence
     assert "Allow them by `loss_tolerance: {reverse: 0.01%}`, which the report marks as non-RFC." in sentence
     # They also explain that the interval is wide.
     wide = wide_interval(record, {})
@@ -64,7 +64,10 @@ def test_trials_that_corrupt_frames_alone_made_fail_are_told_with_what_to_write(
 def test_a_gateway_that_corrupts_many_frames_is_to_be_mended(empty: RunRecord) -> None:
     trials = {1: [failed(4500, 4500), LOST, LOST]}
     (sentence,) = remarks(empty, experiment([1e5], trials=trials, loss_tolerance=ZERO))
-    assert "(one frame in 300 of all). The gateway's rate without these may be higher." in sentence
+    assert (
+        "(one frame in 300 of those sent in forward direction). The gateway's rate without these may be higher."
+        in sentence
+    )
     assert sentence.endswith("Look for the cause on the gateway, such as the checksum offload of an interface.")
 
 
