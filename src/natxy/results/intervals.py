@@ -26,7 +26,7 @@ LEVEL: Final = 0.95
 # Above these sizes the normal distribution of the rank statistics is as good as the exact one, and far faster …
 _EXACT: Final = 50
 # … and above these the mean is normally distributed, and the memory for all pairs would be large.
-_RANKED: Final = 1000
+MOST_RANKED: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def median_interval(values: Sequence[float], resolution: float = 0.0) -> Interva
     count = len(values)
     if count < 2:
         return None
-    skipped = _signed_ranks_skipped(count) if count <= _RANKED else None
+    skipped = _signed_ranks_skipped(count) if count <= MOST_RANKED else None
     if skipped is None:
         half = student(count - 1) * statistics.stdev(values) / math.sqrt(count)
         found = Interval(statistics.fmean(values) - half, statistics.fmean(values) + half)
@@ -66,7 +66,7 @@ def median_interval(values: Sequence[float], resolution: float = 0.0) -> Interva
 
 def is_by_ranks(count: int) -> bool:
     """Returns whether the interval of so many values is made of ranks; otherwise it is Student's, of their mean."""
-    return count <= _RANKED and _signed_ranks_skipped(count) is not None
+    return count <= MOST_RANKED and _signed_ranks_skipped(count) is not None
 
 
 def shift_interval(
@@ -84,7 +84,7 @@ def shift_interval(
     if len(first) < 2 or len(other) < 2:
         return None
     fewer, more = sorted((len(first), len(other)))
-    skipped = _pairs_skipped(fewer, more) if more <= _RANKED else None
+    skipped = _pairs_skipped(fewer, more) if more <= MOST_RANKED else None
     differences = (b - a for a in first for b in other)
     found = _welch(first, other) if skipped is None else _without_ends(differences, skipped)
     shift = statistics.median(other) - statistics.median(first)

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from natxy.report.tables import results as results_tables
 from natxy.report.tables import trials
+from natxy.report.tables.statistics import intervals_note
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from tests.support.repetitions import experiment
 from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates, quickstart
 
 
@@ -133,6 +136,18 @@ def test_an_interval_has_its_method_or_is_left_out(
     assert ("95 % interval" in table.note) == (note is not None)
     overview = results_tables.overview(run)[0]
     assert ("too few" in overview.rows[0]) == (note is None)
+
+
+def test_the_note_is_of_the_intervals_that_are_shown() -> None:
+    note = intervals_note([experiment([1e5, 1.1e5] * 501)])
+    assert note.startswith("The 95 % interval of more than 1,000 repetitions is that of their mean")
+    assert note.endswith("upwards by the bracket that a search ended with.")
+    # The interval of its median would reach down to 0, that of its worst case does not.
+    latency = experiment([1e5, 1.1e5, 9e5], procedure="latency", rate={"rate": 1e5})
+    worst = [replace(each, figures={"wcl": 9e5 + each.number}) for each in latency.repetitions]
+    latency = replace(latency, repetitions=worst)
+    assert "of fewer than six repetitions" in intervals_note([latency])
+    assert intervals_note([latency], headlines_only=True) == ""
 
 
 def test_invalid_trials_are_listed_with_their_reason(run: RunRecord) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from natxy.plan.procedures.figures import applies
 from natxy.report.words import headlines, states, wording
 from natxy.results.bounded import Bounded
-from natxy.results.intervals import Interval, is_by_ranks
+from natxy.results.intervals import MOST_RANKED, Interval, is_by_ranks
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import LEAST_FOR_PERCENTILES, Summary
 
@@ -31,13 +31,20 @@ _STATISTICS: Final[tuple[tuple[str, _Statistic], ...]] = (
 )
 INTERVAL: Final = "95 % confidence interval"
 _TOO_FEW: Final = "too few repetitions"
-_METHODS: Final = {
-    True: "The 95 % interval of six or more repetitions is that of their pseudo-median, the median of the averages of "
-    "all pairs, by signed ranks (Hodges and Lehmann 1963). It is the median's if the results are symmetric.",
-    False: "The 95 % interval of fewer than six repetitions is that of their mean by Student's t (1908), which assumes "
-    "a normal distribution: so few have none of the median.",
-}
-"""What an interval is of, by whether it is made of ranks."""
+_BY_RANKS: Final = (
+    "The 95 % interval of six or more repetitions is that of their pseudo-median, the median of the averages of "
+    "all pairs, by signed ranks (Hodges and Lehmann 1963). It is the median's if the results are symmetric."
+)
+_OF_FEW: Final = (
+    "The 95 % interval of fewer than six repetitions is that of their mean by Student's t (1908), which assumes "
+    "a normal distribution: so few have none of the median."
+)
+_OF_MANY: Final = (
+    f"The 95 % interval of more than {MOST_RANKED:,} repetitions is that of their mean by Student's t (1908): the mean "
+    "of so many is normally distributed."
+)
+_METHODS: Final = (_BY_RANKS, _OF_FEW, _OF_MANY)
+_WIDENED: Final = "Each is widened to contain the median, and upwards by the bracket that a search ended with."
 NARROW_SPREAD: Final = ("Median", "95 %", "Min", "Max", "Disp.", "N")
 NARROW_STATISTICS: Final = ("Median", "95 %", "p1", "p99", "Min", "Max", "Disp.", "N")
 
@@ -75,11 +82,19 @@ def percentiles_note(experiments: Sequence[ExperimentRecord]) -> str:
     return f"{few} the 1st percentile is the minimum and the 99th the maximum."
 
 
-def intervals_note(experiments: Sequence[ExperimentRecord]) -> str:
+def intervals_note(experiments: Sequence[ExperimentRecord], *, headlines_only: bool = False) -> str:
     """States what the shown intervals of these experiments are intervals of; empty if there are none."""
-    summaries = [summary for each in experiments for summary in (each.statistics, *each.figure_statistics.values())]
-    by_ranks = {is_by_ranks(summary.count) for summary in summaries if summary and summary.shown_interval}
-    return " ".join(_METHODS[method] for method in sorted(by_ranks, reverse=True))
+    summaries = [each.statistics for each in experiments]
+    if not headlines_only:
+        summaries += [summary for each in experiments for summary in each.figure_statistics.values()]
+    methods = {_method(summary.count) for summary in summaries if summary and summary.shown_interval}
+    return " ".join([*sorted(methods, key=_METHODS.index), _WIDENED]) if methods else ""
+
+
+def _method(count: int) -> str:
+    if is_by_ranks(count):
+        return _BY_RANKS
+    return _OF_MANY if count > MOST_RANKED else _OF_FEW
 
 
 def further_rows(experiments: Sequence[ExperimentRecord], *, extremes: bool = False) -> Iterator[Row]:

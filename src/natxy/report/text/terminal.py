@@ -34,7 +34,7 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
     parts += [to_rich(table) for table in latency_tables(run)]
-    if note := intervals_note(run.experiments):
+    if note := intervals_note(run.experiments, headlines_only=True):
         parts.append(Text(note, style="dim"))
     for figures in published_figures(run, narrow=True):
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
