@@ -188,7 +188,7 @@ def test_a_first_plan_has_a_base_too_and_a_slower_machine_is_no_slower_gateway(t
 
 def test_a_list_for_a_benchmark_action(toy: Toy) -> None:
     toy.commit("400k")
-    toy.run("make build && mkdir natxy-results && natxy run bench/plan.yaml --repeat 2 --output natxy-results/new")
+    toy.run("make build && mkdir natxy-results && natxy run bench/plan.yaml --repeat 3 --output natxy-results/new")
     listed = toy.run(block_with("ci.md", "--benchmark"))
     assert listed.returncode == 0, listed.stderr
     entries = json.loads((toy.folder / "benchmark.json").read_text())

@@ -25,7 +25,8 @@ _NO_SETTINGS: Final = ("name", "title", "expect", "sweep", "cell")
 class PastFigure:
     """Holds one figure of an experiment: a value for each repetition that has one, their median and its interval.
 
-    `bound` relates the truth to the median. `resolution` is the width of the widest bracket that a search ended with.
+    `shown_interval` is the interval, or None where it tells a reader nothing. `bound` relates the truth to the median.
+    `resolution` is the width of the widest bracket that a search ended with.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PastFigure:
     median: float
     bound: Bound
     interval: Interval | None
+    shown_interval: Interval | None
     resolution: float
 
 
@@ -126,5 +128,6 @@ def _figures(record: ExperimentRecord) -> Iterator[PastFigure]:
                 median=median.value,
                 bound=median.bound,
                 interval=summary.interval,
+                shown_interval=summary.shown_interval,
                 resolution=summary.resolution,
             )

@@ -42,7 +42,7 @@ def test_a_figure_and_its_ratio_run_through_all_nights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("medians", "better"), [((0.0, 50.0), False), ((50.0, 0.0), True)])
 def test_a_loss_that_rises_from_0_is_worse(tmp_path: Path, medians: Sequence[float], better: bool) -> None:
-    figure = PastFigure("lost", "Frames lost", Unit.FRAMES, False, (), 0.0, Bound.EXACTLY, None, 0.0)
+    figure = PastFigure("lost", "Frames lost", Unit.FRAMES, False, (), 0.0, Bound.EXACTLY, None, None, 0.0)
     run = past_run("night", RunReader(night(tmp_path, 1), trials=False).run)
     before, after = medians
     points = [

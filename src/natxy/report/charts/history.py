@@ -82,7 +82,8 @@ def _runs_axis(history: PlanHistory) -> Spec:
 
 def _row(point: Point) -> Row:
     figure, unit = point.figure, point.figure.unit
-    ends = {"low": figure.interval.low, "high": figure.interval.high} if figure.interval else {}
+    interval = figure.shown_interval
+    ends = {"low": interval.low, "high": interval.high} if interval else {}
     return {
         "run": point.number,
         "began": words.moment(point.run.started_at),

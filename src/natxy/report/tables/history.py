@@ -118,7 +118,7 @@ def _latest(series: Series, course: Course) -> tuple[str, ...]:
         course.title,
         str(len(course.points)),
         value(point),
-        interval(point.figure.interval, course.unit),
+        interval(point.figure.shown_interval, course.unit),
         _quantity(level.median, course.unit),
         run(course.points[level.first]),
     )

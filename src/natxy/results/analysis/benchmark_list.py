@@ -11,7 +11,10 @@ from natxy.untrusted.texts import json_text
 
 
 def benchmark_list(run: RunRecord, better: Better) -> str:
-    """Returns the list with the `name`, `unit`, `value` and `range` of each figure that has a median."""
+    """Returns the list with the `name`, `unit`, `value` and `range` of each figure that has a median.
+
+    The `range`, a 95 % confidence interval, is left out where it tells a reader nothing.
+    """
     entries = []
     for experiment in run.experiments:
         figures: list[tuple[str, str, Summary | None]] = [
@@ -27,6 +30,6 @@ def benchmark_list(run: RunRecord, better: Better) -> str:
 
 def _entry(experiment: ExperimentRecord, title: str, unit: str, summary: Summary) -> dict[str, str | float]:
     entry: dict[str, str | float] = {"name": f"{experiment.name}: {title}", "unit": unit, "value": summary.median}
-    if summary.interval:
-        entry["range"] = f"{summary.interval.low:.6g} to {summary.interval.high:.6g}"
+    if interval := summary.shown_interval:
+        entry["range"] = f"{interval.low:.6g} to {interval.high:.6g}"
     return entry
