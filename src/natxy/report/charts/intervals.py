@@ -91,7 +91,7 @@ def _row(entry: Entry, number: int, unit: Unit) -> Row:
             words = "no trial decided anything"
         why = f"no result: {words}" if is_bad and experiment.state is not State.NO_RESULT else words
         return row | {"short": why, "whole": why, "is_bad": is_bad}
-    short = headlines.with_interval(experiment)
+    short = headlines.with_interval(experiment) + headlines.short_mark(experiment)
     share = headlines.baseline_ratio(experiment)
     baseline = f" of {experiment.baseline.title}" if experiment.baseline and share != wording.ABSENT else ""
     remarks = filter(None, (_repetitions(experiment), entry.doubt))

@@ -21,8 +21,8 @@ from natxy.results.records import ExperimentRecord, RunRecord
 
 OVERVIEW_NOTE: Final = (
     "A dot is a repetition, the first at the top and the last at the bottom; a triangle is one that is only a lower "
-    "bound. The line is their median; the band, and the numbers in [ ], are the 95 % confidence interval, of which the "
-    "notes below the tables say the method. A percentage is the ratio to the baseline."
+    "bound. The line is their median; the band, and the numbers in [ ], are the 95 % confidence interval; the notes "
+    "below the tables name its method. A percentage is the ratio to the baseline."
 )
 
 _TITLES: Final = {

@@ -18,6 +18,8 @@ from natxy.results.statistics import Summary
 TITLE: Final = "Gateways side by side"
 OTHER_KERNELS: Final = "Neither rates nor percentages on different kernels can be compared."
 _BASELINE: Final = "Of the baseline"
+# Stands for the marks of a result, which have no room in a narrow cell.
+_STAR: Final = "*"
 # The figures that a procedure shows besides its headline.
 _MORE_FIGURES: Final = {"latency": ("wcl",)}
 _NARROW: Final = {
@@ -48,7 +50,9 @@ def _table(compared: SideBySide, run: RunRecord, *, narrow: bool, gap: str) -> T
             columns.append(Column("base" if narrow else _BASELINE, numeric=True))
     rows = tuple(_row(row, compared, based, run, narrow=narrow, gap=gap) for row in compared.rows)
     measured = [experiment for row in compared.rows for experiment in row.experiments.values()]
-    return Table(f"{TITLE}, medians", tuple(columns), rows, note=headlines.ratios_note(measured))
+    table = Table(f"{TITLE}, medians", tuple(columns), rows, note=headlines.ratios_note(measured))
+    marks = dict.fromkeys(mark for each in measured for mark in headlines.marks(each))
+    return table.with_note(f"{_STAR} {' or '.join(marks)}") if narrow and marks else table
 
 
 def label(row: GatewayName) -> str:
@@ -96,8 +100,8 @@ def _row(
 def _headline(experiment: ExperimentRecord, *, narrow: bool) -> str:
     if experiment.statistics is None:
         return wording.ABSENT if experiment.state is State.DONE else states.STATE_WORDS[experiment.state]
-    mark = "" if narrow else headlines.short_mark(experiment)
-    return _shown(experiment.statistics, experiment.unit, narrow=narrow) + mark
+    mark = headlines.short_mark(experiment)
+    return _shown(experiment.statistics, experiment.unit, narrow=narrow) + (_STAR if narrow and mark else mark)
 
 
 def _shown(summary: Summary, unit: str, *, narrow: bool) -> str:

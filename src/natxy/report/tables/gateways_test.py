@@ -13,7 +13,7 @@ from natxy.report.tables.table import Table
 from natxy.results.analysis.gateways import side_by_side
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from tests.support.sample_runs import SampleRun, Sought
+from tests.support.sample_runs import SampleRun, Sought, measured_latency
 
 GATEWAYS: tuple[tuple[str, dict[str, Any], float, float], ...] = (
     ("nftables", {"udp_timeout_s": 120}, 180e3, 150e3),
@@ -68,6 +68,24 @@ def test_a_terminal_has_room_for_it(reader: RunReader) -> None:
     found = table(reader, narrow=True)
     assert [column.title for column in found.columns] == ["Gateway", "kernel", "fps", "base", "cps"]
     assert found.rows[1][:3] == ("nftables, NAT44", "own", "150k")
+
+
+def test_marks_stand_beside_results_and_below_a_table_for_a_terminal(tmp_path: Path) -> None:
+    run = SampleRun(tmp_path)
+    measured_latency(run, "delays", 4e5, title="Delays", gateway="nftables", lost=(0, 3, 0))
+    measured_latency(run, "others", 4e5, title="Others", gateway="iptables")
+    run.experiment("rate", Sought(1e5), title="Rate", gateway="nftables", loss_tolerance="0.01%")
+    run.experiment("other-rate", Sought(1e5), title="Other rate", gateway="iptables")
+    reader = RunReader(run.end())
+    whole, narrow = table(reader), table(reader, narrow=True)
+    assert [row[2:] for row in whole.rows] == [
+        ("0.4 (frames lost)", "0.48", "100,000 (non-RFC)"),
+        ("0.4", "0.48", "100,000"),
+    ]
+    assert [row[1:] for row in narrow.rows] == [("0.4*", "0.48", "100k*"), ("0.4", "0.48", "100k")]
+    assert (whole.note, narrow.note) == ("", "* frames lost or non-RFC")
+    (row, _) = next(overview_charts(reader.run)).spec["data"]["values"]
+    assert "(frames lost)" in row["short"]
 
 
 def test_a_chart_of_each_procedure_stands_in_the_report(reader: RunReader) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit, format_ends, format_quantity, format_rate
-from natxy.report.words import wording
+from natxy.report.words import lost_delays, wording
 from natxy.results.records import ExperimentRecord
 
 
@@ -17,9 +17,17 @@ def kind(experiment: ExperimentRecord) -> str:
     return f"{headline.title}{experiment.planned.non_rfc}, {wording.unit(headline.unit)}"
 
 
+def marks(experiment: ExperimentRecord) -> list[str]:
+    """Returns what a reader has to know of a result before comparing it, for places without room for the reason."""
+    return [
+        *(["non-RFC"] if experiment.planned.non_rfc else []),
+        *([lost_delays.MARK] if lost_delays.is_marked(experiment) else []),
+    ]
+
+
 def short_mark(experiment: ExperimentRecord) -> str:
-    """Returns the mark of a result that is not the RFCs', for cells without room for the reason; otherwise empty."""
-    return " (non-RFC)" if experiment.planned.non_rfc else ""
+    """Returns the marks to print after a result, such as ` (non-RFC)`; empty if it has none."""
+    return f" ({', '.join(found)})" if (found := marks(experiment)) else ""
 
 
 def per_direction(experiment: ExperimentRecord) -> bool:

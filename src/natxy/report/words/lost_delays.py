@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.results.records import ExperimentRecord, RunRecord
+
+MARK: Final = "frames lost"
+
+
+def is_marked(experiment: ExperimentRecord) -> bool:
+    """Returns whether frames without a delay are missing in a result."""
+    return _most_lost(experiment) > 0
 
 
 def mark(experiment: ExperimentRecord) -> str:
-    """Returns the mark of a result in which frames without a delay are missing; otherwise empty."""
-    return " (frames lost)" if _most_lost(experiment) else ""
+    """Returns the mark to print after the title of such a result; otherwise empty."""
+    return f" ({MARK})" if is_marked(experiment) else ""
 
 
 def sentences(run: RunRecord) -> list[str]:

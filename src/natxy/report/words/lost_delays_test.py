@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from natxy.report.charts.overview import overview_charts
+from natxy.report.tables import comparison
 from natxy.report.tables import results as results_tables
-from natxy.report.words.lost_delays import sentences
+from natxy.report.words.lost_delays import MARK, sentences
+from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import SampleRun, measured_latency
 
@@ -22,3 +25,6 @@ def test_delays_of_a_part_of_the_frames_are_marked(tmp_path: Path, lost: tuple[i
     mark = " (frames lost)" if marked else ""
     assert results_tables.overview(run)[0].rows[0][0] == f"Delays{mark}"
     assert results_tables.rfc_form(run)[0].columns[1].title == f"Delays{mark}"
+    assert comparison.figures(compare([run, run]))[0].rows[0][0] == f"Delays{mark}"
+    (chart,) = overview_charts(run)
+    assert (MARK in chart.spec["data"]["values"][0]["whole"]) == marked
