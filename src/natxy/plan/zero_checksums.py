@@ -16,6 +16,21 @@ from natxy.plan.model.traffic import Directions
 
 # One's complement sums are spread over as many values.
 _FRAMES_PER_ZERO: Final = 65_536
+TOLERANCE: Final = 1e-4
+"""Is several times the share of these frames, so that a search finds the rate of the gateway itself."""
+TOLERANCE_TEXT: Final = f"{100 * TOLERANCE:g}%"
+
+
+def to_ipv6(families: tuple[Family, Family]) -> Directions | None:
+    """Returns the direction from IPv4 to IPv6 between the left and the right side; None without a translation."""
+    if families[0] == families[1]:
+        return None
+    return Directions.REVERSE if families[0] == Family.IPV6 else Directions.FORWARD
+
+
+def sentence(driver: str) -> str:
+    """Returns what such a gateway does, without a full stop."""
+    return f"{driver} sends one frame in {_FRAMES_PER_ZERO:,} to IPv6 with a UDP checksum of 0"
 
 
 def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
@@ -25,9 +40,8 @@ def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
         if experiment.gateway.sends_zero_checksums:
             for direction in _intolerant(experiment):
                 text = (
-                    f"{experiment.gateway.driver} sends one frame in {_FRAMES_PER_ZERO:,} to IPv6 with a UDP checksum "
-                    "of 0, which counts as lost, so that the search finds how short its trials have to be; set "
-                    f"`loss_tolerance: {{{direction}: 0.01%}}`"
+                    f"{sentence(experiment.gateway.driver)}, which counts as lost, so that the search finds how short "
+                    f"its trials have to be; set `loss_tolerance: {{{direction}: {TOLERANCE_TEXT}}}`"
                 )
                 found.setdefault(text, []).append(experiment.name)
     return found
@@ -35,10 +49,9 @@ def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
 
 def _intolerant(experiment: Experiment) -> Iterator[Directions]:
     """Yields the direction from IPv4 to IPv6, if a trial fails when it loses one frame of it."""
-    tolerance, families = experiment.loss_tolerance, experiment.families
-    if tolerance is None or families[0] == families[1]:
+    tolerance, direction = experiment.loss_tolerance, to_ipv6(experiment.families)
+    if tolerance is None or direction is None:
         return
-    direction = Directions.REVERSE if families[0] == Family.IPV6 else Directions.FORWARD
     # Phase 1 alone has frames from the left.
     one_way = experiment.procedure.stateful and experiment.alpha is None
     sent = Directions.FORWARD if one_way else experiment.directions or Directions.BIDIRECTIONAL

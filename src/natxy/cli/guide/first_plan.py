@@ -16,6 +16,7 @@ from natxy.dut.registry import GATEWAYS
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
+from natxy.plan.zero_checksums import TOLERANCE_TEXT, to_ipv6
 from natxy.shipped import schema_comment
 
 # As it is, it is the kernel as a router, so that the plan can be tried before it is filled in.
@@ -196,7 +197,8 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
         return
 
     through = {"gateway": _settings(gateway, guest, answers)} | ({"translation": kind} if kind else {})
-    tolerated = {"loss_tolerance": "{reverse: 0.01%} # UDP checksums of 0"} if gateway.sends_zero_checksums else {}
+    translated = to_ipv6(TranslationKind(kind).families) if kind and gateway.sends_zero_checksums else None
+    tolerated = {"loss_tolerance": f"{{{translated}: {TOLERANCE_TEXT}}} # UDP checksums of 0"} if translated else {}
     over = "Throughput."
     if gateway.keeps_connections:
         made = {**through, **tolerated, **new}

@@ -8,14 +8,13 @@ from typing import Final
 
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.traffic import Directions
+from natxy.plan.zero_checksums import TOLERANCE, TOLERANCE_TEXT
 from natxy.results.analysis.wide_intervals import corruption
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.trials import TrialKind
 
-# Several times one frame in 65,536, whose checksum is computed as 0.
-_TOLERANCE: Final = 1e-4
 # A gateway that corrupts more has another fault.
-_MOST_TOLERATED: Final = _TOLERANCE / 2
+_MOST_TOLERATED: Final = TOLERANCE / 2
 _MOSTLY: Final = (
     "So the search finds how short or slow a trial has to be to contain none of these, and not how fast the gateway is."
 )
@@ -45,9 +44,9 @@ def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
 def _advice(shares: dict[Directions, float], tolerance: LossTolerance) -> str:
     if max(shares.values()) > _MOST_TOLERATED:
         return "Look for the cause on the gateway, such as the checksum offload of an interface."
-    if min(getattr(tolerance, direction) for direction in shares) >= _TOLERANCE:
+    if min(getattr(tolerance, direction) for direction in shares) >= TOLERANCE:
         return "Its `loss_tolerance` is of a trial's frames, and of few frames it allows too few: lengthen the trials."
-    fields = ", ".join(f"{direction}: {100 * _TOLERANCE:g}%" for direction in shares)
+    fields = ", ".join(f"{direction}: {TOLERANCE_TEXT}" for direction in shares)
     return f"Allow them by `loss_tolerance: {{{fields}}}`, which the report marks as non-RFC."
 
 

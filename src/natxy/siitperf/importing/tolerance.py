@@ -6,33 +6,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.zero_checksums import TOLERANCE_TEXT, sentence, to_ipv6
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
 
 def tolerance_fields(source: Source, gateway: GatewayModel) -> list[Field]:
     """Returns `loss_tolerance` as `natxy init` writes it, if the gateway needs one, and states the difference."""
-    direction = _to_ipv6(source)
+    direction = to_ipv6(source.families)
     takes = "loss_tolerance" in DECLARATIONS[source.procedure].takes
     if direction is None or direction not in [*_sent(source)] or not takes or not gateway.sends_zero_checksums:
         return []
     source.differences.append(
-        f"{gateway.driver} sends one frame in 65,536 to IPv6 with a UDP checksum of 0, where 0xFFFF is asked for (RFC "
-        "8200 §8.1). siitperf does not check it; natxy counts the frame as lost, as a host would. `loss_tolerance` "
-        "allows these, and marks the result as non-RFC; without it, the search finds how short its trials have to be."
+        f"{sentence(gateway.driver)}, where 0xFFFF is asked for (RFC 8200 §8.1). siitperf does not check it; natxy "
+        "counts the frame as lost, as a host would. `loss_tolerance` allows these, and marks the result as non-RFC; "
+        "without it, the search finds how short its trials have to be."
     )
-    return [Field("loss_tolerance", mapping({direction: "0.01%"}), "checksums that this gateway gets wrong")]
-
-
-def _to_ipv6(source: Source) -> Directions | None:
-    """Returns the direction of frames that are translated to IPv6."""
-    left, right = source.families
-    if left == right:
-        return None
-    return Directions.REVERSE if left == Family.IPV6 else Directions.FORWARD
+    return [Field("loss_tolerance", mapping({direction: TOLERANCE_TEXT}), "checksums that this gateway gets wrong")]
 
 
 def _sent(source: Source) -> Iterator[Directions]:
