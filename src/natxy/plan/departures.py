@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
     DEPARTURE = "Where this run departs from the RFCs"
     OWN_RULE = "Rules of natxy's own"
-    LIMITATION = "What the results do not hold for"
+    LIMITATION = "Limits of the results"
 
 
 _NOUNS: Final = {Kind.DEPARTURE: "departure", Kind.OWN_RULE: "rule", Kind.LIMITATION: "limitation"}

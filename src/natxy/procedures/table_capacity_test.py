@@ -210,7 +210,7 @@ def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
 
 
 def test_no_attempt_is_repeated_with_the_timing_of_the_rfcs() -> None:
-    """And the plan declares where one is."""
+    # With the timing of a lab one is repeated, which the plan names as a departure.
     gateway = {"table_capacity": 70_000, "connection_rate_fps": 100_000}
     result, notes = measure({}, gateway, timing="rfc")
     assert (result.figures["capacity"], result.upper_bound) == (70_000, 70_001)

@@ -19,7 +19,7 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 
 EMPTY_TIMES: Final = 5
-"""How often the empty table is emptied."""
+"""Counts how often the empty table is emptied."""
 
 # The difference is known to about a fifth then. A lower bar would let through what chance made large.
 _TIMES_THE_SPREAD: Final = 5

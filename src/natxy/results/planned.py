@@ -18,7 +18,7 @@ from natxy.untrusted.values import problems
 
 _GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 UNKNOWN: Final = "unknown"
-"""Stands for the driver of a gateway that scripts of the user's control."""
+"""Stands for the driver of a gateway that the user's scripts control."""
 
 # A stored experiment has no field whose value is None.
 _ABSENT: Final = {

@@ -49,7 +49,7 @@ class GatewayModel(PlanModel):
     system: ClassVar[str | None] = None
     """The operating system that it is part of; None if it is not bound to one that natxy knows."""
     untried: ClassVar[str | None] = None
-    """What its driver has not met yet, in a sentence about the driver; None if it has measured the gateway itself."""
+    """Ends a sentence on what its driver has not met yet; None if it has measured the gateway itself."""
     on_other_machine: ClassVar[bool] = False
     """True if it needs a machine of its own, reached over ssh."""
     is_probed: ClassVar[bool] = True

@@ -78,8 +78,8 @@ class Comparison:
 
     `figures` has a group for each figure, with one `Compared` a run. `unmatched` has experiments that are not in all
     runs, with the numbers of the runs that have them; `unmatched_shares` those of which only some runs have a share of
-    the baseline, likewise. `settings` has the settings that differ, a value a run, by the
-    title of the experiment and the path of the field.
+    the baseline, likewise. `settings` has the settings that differ, a value a run, by the title of the
+    experiment and the path of the field.
     """
 
     figures: list[tuple[Compared, ...]]

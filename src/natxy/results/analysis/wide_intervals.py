@@ -133,6 +133,7 @@ def wide_intervals(run: RunRecord) -> list[WideInterval]:
 
 
 def corruption(repetitions: Sequence[RepetitionRecord]) -> Corrupted:
+    """Counts the trials of these repetitions that failed, and those of them that failed by corrupt frames alone."""
     failed = [trial for each in repetitions for trial in each.trials if trial.failed]
     return Corrupted(len(failed), sum(trial.failed_by_corruption for trial in failed))
 
