@@ -110,6 +110,19 @@ def namespaces() -> set[str]:
     return {line.split()[0] for line in listed.splitlines()}
 
 
+def assert_all_arrive(standing: Standing, environment: dict[str, str], conf: str) -> None:
+    """Has siitperf-tp measure in the lab. Asserts that no frame of either phase is lost."""
+    (standing.folder / "siitperf.conf").write_text(conf)
+    inside = ["ip", "netns", "exec", environment["NATXY_LAB_TESTER"]]
+    patient = environment | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
+    arguments = "84 400 1 2000 2 2 100 100 1000 2000 2500"
+    ended = undisturbed(
+        lambda: run_program("tp", arguments, standing.folder, prefix=inside, **patient), lambda ended: ended.blame
+    )
+    for direction, frames in (("Preliminary", 100), ("Forward", 400), ("Reverse", 400)):
+        assert ended.number(f"{direction} frames received") == frames, ended
+
+
 def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> None:
     exports = standing.up("--experiment", "nat")
     assert {exports["NATXY_LAB_TESTER"], exports["NATXY_LAB_DUT"]} <= namespaces()
@@ -122,18 +135,19 @@ def test_siitperfs_programs_measure_in_a_lab_that_stands(standing: Standing) -> 
         f"MAC-{side}-{of}": f"a0:36:9f:74:73:{byte}"
         for byte, (side, of) in enumerate(product("LR", ("Tester", "DUT")), 64)
     }
-    conf = conf_text(
-        "nat44", Fwd_sport_min="10000", Fwd_sport_max="10009", Fwd_dport_min="80", Fwd_dport_max="89", **keys, **macs
+    ports = {"sport-min": "10000", "sport-max": "10009", "dport-min": "80", "dport-max": "89"}
+    conf = conf_text("nat44", **keys, **macs, **{f"Fwd-{end}": port for end, port in ports.items()})
+    assert_all_arrive(standing, exports, conf)
+    # What `--initiator right` would print.
+    left, right = exports["NATXY_SIITPERF_DUT_MACS"].split(",")
+    exchanged = {"LEFT": "right", "RIGHT": "left", "DUT_MACS": f"{right},{left}"}
+    reals = {"IPv4-L-Real": keys["IPv4-R-Real"], "IPv4-R-Real": keys["IPv4-L-Real"]}
+    of_right = {f"Rev-{end}": port for end, port in ports.items()} | {"Rev-var-sport": "3", "Rev-var-dport": "3"}
+    assert_all_arrive(
+        standing,
+        exports | {f"NATXY_SIITPERF_{name}": value for name, value in exchanged.items()},
+        conf_text("nat44", **macs, **reals, **of_right, Stateful="2"),
     )
-    (standing.folder / "siitperf.conf").write_text(conf)
-    inside = ["ip", "netns", "exec", exports["NATXY_LAB_TESTER"]]
-    environment = exports | {"NATXY_SIITPERF_OVERRUN_FLOOR_MS": "1000"}
-    arguments = "84 400 1 2000 2 2 100 100 1000 2000 2500"
-    ended = undisturbed(
-        lambda: run_program("tp", arguments, standing.folder, prefix=inside, **environment), lambda ended: ended.blame
-    )
-    for direction, frames in (("Preliminary", 100), ("Forward", 400), ("Reverse", 400)):
-        assert ended.number(f"{direction} frames received") == frames, ended
     # The NAT of the plan forwarded them.
     table = subprocess.run(
         ["ip", "netns", "exec", exports["NATXY_LAB_DUT"], "nft", "list", "ruleset"],
