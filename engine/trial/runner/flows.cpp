@@ -76,7 +76,9 @@ std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const 
 
 void begin_connections(const TrialSpec& spec, std::size_t number, Connections& connections) {
   const StreamSpec& stream = spec.streams[number];
-  connections.count = 0;  // in case of an exception
+  // In case of an exception, for this pair of ports or for one whose connections begin after its own.
+  connections.count = 0;
+  connections.established = 0;
   with_family(connections.family_of(stream), [&]<Family F>() {
     const auto& space = connections.offered.make<F>(space_of<F>(spec, number));
     // Tuples that are drawn may repeat.

@@ -174,6 +174,17 @@ TEST_F(TwoPairs, MakeConnectionsAtTheSameTime) {
   EXPECT_EQ(validated.streams.back().received, 400U);
 }
 
+TEST_F(TwoPairs, ARefusedPhase1LeavesNoConnections) {
+  ASSERT_EQ(run(phase1(Family::ipv4, 300)).verdict, Verdict::pass);
+  ASSERT_TRUE(connections[0].complete());
+  TrialSpec spec = phase1(Family::ipv4, 300);
+  spec.streams.push_back(of_pair(phase1(Family::ipv4, 20'000).streams.front(), 1));
+  spec.streams.back().name = "phase 1 2";
+  EXPECT_THROW(run(spec), TrialError);
+  EXPECT_FALSE(connections[0].complete());
+  EXPECT_THROW(run(trial({phase2("validation", Side::right, StreamKind::replies, Family::ipv4, 300)})), TrialError);
+}
+
 TEST_F(TwoPairs, AThirdOneIsNotOpen) {
   EXPECT_THROW(run(trial({of_pair(stream("forward", Side::left, Family::ipv4, 10), 2)})), TrialError);
 }
