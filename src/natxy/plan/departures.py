@@ -2,11 +2,12 @@
 """Sorts the sentences on how a run was measured: departures from RFCs, natxy's own rules, and what limits results.
 
 A run stores them in one list. A sentence that begins with `OWN_RULE` is a rule that natxy has beyond the RFCs; another
-one that names an RFC is a departure from it; the rest say what the results do not hold for.
+one that names what an RFC asks for is a departure from it; the rest are limits of the results.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -14,6 +15,8 @@ from typing import Final
 from natxy.plan.model.units import counted, enumerated
 
 OWN_RULE: Final = "natxy's own rule: "
+# A title may name an RFC too.
+_ASKED: Final = re.compile(r"RFC \d+ §|; RFC \d+ asks")
 
 
 class Kind(StrEnum):
@@ -45,4 +48,4 @@ def counts(sentences: Iterable[str]) -> str:
 def _kind(sentence: str) -> Kind:
     if sentence.startswith(OWN_RULE):
         return Kind.OWN_RULE
-    return Kind.DEPARTURE if "RFC " in sentence else Kind.LIMITATION
+    return Kind.DEPARTURE if _ASKED.search(sentence) else Kind.LIMITATION

@@ -26,6 +26,12 @@ def test_a_sentence_begins_as_it_was_written() -> None:
     assert by_kind([absent]) == {Kind.LIMITATION: [absent]}
 
 
+def test_a_departure_names_what_an_rfc_asks_for() -> None:
+    reset = "Reset is measured at 50 % of the throughput; RFC 6201 asks for the measured throughput."
+    title = "RFC 9693 run: `ratio_at_least` is not judged, because `--only` leaves out the baseline."
+    assert by_kind([title, reset]) == {Kind.DEPARTURE: [reset], Kind.LIMITATION: [title]}
+
+
 def test_a_kind_without_sentences_is_not_named() -> None:
     assert by_kind([]) == {}
     assert counts([SOFTWARE, SOFTWARE]) == "2 limitations"
