@@ -357,15 +357,16 @@ class Experiment(PlanModel):
         """
         own, timing = self.connections or 0, self.timing
         if not self.procedure.stateful:
-            phase1_s = own / phase1_fps + timing.drain if phase1_fps else 0.0
-            phase1_s = self.pair_count * phase1_s + timing.learning_pause if phase1_fps else 0.0
-            return phase1_s + max(self.traffic_s, self.deciding_trial_s) + timing.drain
+            made_s = self.pair_count * own / phase1_fps + timing.drain + timing.learning_pause if phase1_fps else 0.0
+            return made_s + max(self.traffic_s, self.deciding_trial_s) + timing.drain
         rate_fps = self.search.min_rate if self.search else phase1_fps
         if rate_fps is None:
             return 0.0
-        # Pairs of interfaces share the connections of a capacity, and otherwise have as many each.
-        connections = own if self.procedure.most_connections is not None else self.pair_count * own
-        drains_s = self.pair_count * timing.drain
+        # Pairs of interfaces share the connections of a capacity and make them one after another; otherwise they have
+        # as many each and make them at the same time.
+        shared = self.procedure.most_connections is not None
+        connections = own if shared else self.pair_count * own
+        drains_s = self.pair_count * timing.drain if shared else timing.drain
         phase1_s = connections / rate_fps + drains_s
         if self.alpha is None:
             return phase1_s

@@ -170,7 +170,19 @@ def test_each_pair_has_connections_of_its_own() -> None:
     assert need.connections == 10_000
     alone = table_need(only(pairs=1, **NAT), 20_000)
     assert alone is not None
-    assert need.longest_trial_s == pytest.approx(alone.longest_trial_s + 5000 / 20_000 + experiment.timing.drain)
+    assert need.longest_trial_s == pytest.approx(alone.longest_trial_s + 5000 / 20_000)
+
+
+@pytest.mark.parametrize("procedure", ["connection-rate", "validated-connection-rate"])
+def test_connections_of_several_pairs_live_no_longer_than_as_many_of_one(procedure: str) -> None:
+    own: dict[str, Any] = {
+        "procedure": procedure,
+        "gateway": "nftables",
+        "search": {"min_rate": "4k", "max_rate": "8k"},
+    }
+    needs = [table_need(only(pairs=pairs, connections=16_000 // pairs, **own), None) for pairs in (1, 4, 16)]
+    assert len({need and need.longest_trial_s for need in needs}) == 1
+    assert needs[0]
 
 
 def test_the_line_rate_is_that_of_all_pairs() -> None:

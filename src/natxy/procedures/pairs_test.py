@@ -53,15 +53,19 @@ def test_all_pairs_together_have_what_the_gateway_forwards(tmp_path: Path, text:
     assert [ratio and ratio.value for ratio in degradations] == [pytest.approx(0, abs=0.01)] * 3
 
 
-def test_a_phase_1_of_each_pair_precedes_each_trial(tmp_path: Path) -> None:
+def test_a_phase_1_of_all_pairs_precedes_each_trial(tmp_path: Path) -> None:
     run = measured(tmp_path, NAT)
     for experiment in run.experiments:
         kinds = Counter(
             (trial.number, trial.kind) for _, repetition, trial in experiment.all_trials if repetition.number == 1
         )
         steps = {number for number, _ in kinds}
-        assert all(kinds[number, TrialKind.PHASE1] == experiment.planned.pairs for number in steps)
-        assert all(kinds[number, TrialKind.TRAFFIC] == 1 for number in steps)
+        assert all(kinds[number, TrialKind.PHASE1] == kinds[number, TrialKind.TRAFFIC] == 1 for number in steps)
+        pairs = experiment.planned.pairs or 0
+        for _, _, trial in experiment.all_trials:
+            if trial.kind == TrialKind.PHASE1:
+                rates_fps = [stream.intended_rate_fps for stream in trial.result.streams]
+                assert rates_fps == [pytest.approx(10_000 / pairs)] * pairs
 
 
 def test_the_loss_of_each_pair_is_recorded(tmp_path: Path) -> None:

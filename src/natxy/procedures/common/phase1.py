@@ -33,17 +33,17 @@ def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_f
 def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
 
-    Those of one pair of interfaces follow those of another. The rate should be safe, so lost frames do not count as a
-    failure of the measurement that follows.
+    All pairs of interfaces make theirs at the same time and share the rate, as when a connection rate is measured. The
+    rate should be safe, so lost frames do not count as a failure of the measurement that follows.
     """
     assert repetition.phase1_fps is not None
     repetition.begin(attempt)
-    for pair in range(repetition.experiment.pair_count):
-        result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, pair)
-        if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
-            return None
-        if result.verdict != Verdict.PASS:
-            return result
+    pairs = range(repetition.experiment.pair_count)
+    result = establish(repetition, attempt, Purpose.PREPARE, repetition.phase1_fps, *pairs)
+    if result.verdict in {Verdict.FAIL, Verdict.DISTURBED}:
+        return None
+    if result.verdict != Verdict.PASS:
+        return result
     repetition.sleep(repetition.experiment.timing.learning_pause)
     return result
 
@@ -53,5 +53,5 @@ def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
     if experiment.connections is None or phase1_fps is None:
         return 0.0
     timing = experiment.timing
-    one_pair_s = TRIAL_OVERHEAD_S + experiment.connections / phase1_fps + timing.expected_drain_s
-    return experiment.pair_count * one_pair_s + timing.learning_pause
+    made_s = experiment.pair_count * experiment.connections / phase1_fps
+    return TRIAL_OVERHEAD_S + made_s + timing.expected_drain_s + timing.learning_pause

@@ -64,6 +64,7 @@ def test_the_time_of_a_phase_1_is_that_of_its_connections_and_pauses() -> None:
     timing = own.timing.model_copy(update={"drain": 3.0, "drain_ends_early": False, "learning_pause": 2.0})
     own = own.model_copy(update={"connections": 5000, "timing": timing})
     assert phase1_s(own, 1000) == pytest.approx(5 + 3 + 2, abs=0.01)
+    assert phase1_s(own.model_copy(update={"pairs": 4}), 1000) == pytest.approx(20 + 3 + 2, abs=0.01)
     assert phase1_s(own, None) == phase1_s(own.model_copy(update={"connections": None}), 1000) == 0
 
 
