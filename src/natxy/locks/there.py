@@ -20,10 +20,10 @@ from natxy.plan.testbeds.machines import SshTarget
 _NONE: Final = "none"
 _BUSY: Final = "busy"
 _HELD: Final = "held"
-# A system without flock(1) has no lock.
+# A system without flock(1) has no lock; an empty line would say that the connection has ended.
 _LOCK: Final = (
     f"command -v flock >/dev/null || {{ echo {_NONE}; exec cat; }}; "
-    "echo $(stat -c %d:%i /) $(cat /proc/sys/kernel/random/boot_id); "
+    'echo "at $(stat -c %d:%i /) $(cat /proc/sys/kernel/random/boot_id)"; '
     f"exec 9</; flock -n 9 || {{ echo {_BUSY}; flock 9; }}; echo {_HELD}; exec cat"
 )
 # A machine that boots while others wait for it answers again within this time.
@@ -58,10 +58,11 @@ def _ends_waiting(
         transport = held.enter_context(SshTransport(target))
         line = held.enter_context(transport.lines(["sh", "-c", _LOCK]))
         lock = line()
-        if lock in {"", _NONE, *own}:
-            if lock in own:
-                held.close()
+        if lock == _NONE:
             return True
+        if not lock or lock in own:
+            held.close()
+            return bool(lock) or not patient
         said = line()
         if said == _BUSY:
             waiting()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from natxy.locks.there import exclusive_there
+from natxy.locks.there import _LOCK, exclusive_there
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.sshd import Sshd, running_sshd
@@ -67,6 +68,23 @@ def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
     sshd.stop()
     with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer"), set()):
         pass
+
+
+def test_a_machine_that_cannot_name_its_lock_is_waited_for(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("natxy.locks.there._LOCK", re.sub(r"\$\([^)]*\)", "", _LOCK))
+    waits, got = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, waits.set, set()):
+            got.set()
+
+    thread = threading.Thread(target=other)
+    with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), set()):
+        thread.start()
+        assert waits.wait(HANG_S)
+        assert not got.is_set()
+    assert got.wait(HANG_S)
+    thread.join(HANG_S)
 
 
 def test_a_machine_with_two_names_is_reserved_once(sshd: Sshd, tmp_path: Path) -> None:
