@@ -20,6 +20,7 @@ from natxy.procedures.common.traffic import (
     delay_curve,
     foreground,
     lost,
+    of_directions,
 )
 
 
@@ -45,10 +46,16 @@ class Ipdv(Procedure[IpdvConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         result = known_rate_step(repetition, _with_ipdv)
         variations = joined_by_direction(result.streams, lambda stream: stream.ipdv)
-        largest = {name: float(each.largest_ns) for name, each in variations.items()}
+        # The extremes need no histogram, which the recorded trials of a resumed run may lack.
+        parts = {
+            name: [stream.ipdv for stream in those if stream.ipdv and stream.ipdv.pairs]
+            for name, those in of_directions(result.streams).items()
+        }
+        least = {name: float(min(part.min_ns for part in those)) for name, those in parts.items() if those}
+        largest = {name: float(max(part.max_ns for part in those)) for name, those in parts.items() if those}
         return ProcedureResult(
             figures={"max": max(largest.values(), default=None)}
-            | by_direction("min", {name: float(each.least_ns) for name, each in variations.items()})
+            | by_direction("min", least)
             | by_direction("median", {name: float(each.percentile(50)) for name, each in variations.items()})
             | by_direction("max", largest)
             | by_direction("lost", lost(result.streams), sum)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.engine.messages.results import DelaySummary
+from natxy.engine.messages.results import DelaySummary, DelayVariation
 from natxy.procedures.common.delays import joined
 from natxy.procedures.common.traffic import DRAWN_PERCENTILES
 from natxy.results.statistics import percentile
@@ -50,6 +50,33 @@ def test_percentiles_of_several_testers_are_those_of_all_their_samples(testers: 
     for percent in DRAWN_PERCENTILES:
         exact = percentile(union, percent)
         assert exact <= found.percentile(percent) <= exact * (1 + ERROR)
+
+
+def variation(values: Sequence[int]) -> DelayVariation:
+    """Returns what an engine says of these variations: a bucket's bound is the one farther from zero."""
+    unused: dict[str, Any] = dict.fromkeys(("p1_ns", "median_ns", "p99_ns"), 0)
+    buckets = Counter(
+        min(upper_bound(value), max(values)) if value >= 0 else max(-upper_bound(-value), min(values))
+        for value in values
+    )
+    return DelayVariation(
+        pairs=len(values), min_ns=min(values), max_ns=max(values), histogram=sorted(buckets.items()), **unused
+    )
+
+
+signed = st.lists(st.one_of(st.integers(-5000, 5000), st.integers(-(2**40), 2**40)), min_size=1)
+
+
+@given(st.lists(signed, min_size=1, max_size=5))
+def test_variations_of_several_testers_are_those_of_all_their_pairs_of_frames(testers: list[list[int]]) -> None:
+    union = [value for values in testers for value in values]
+    found = joined(map(variation, testers))
+    assert found is not None
+    assert (found.least_ns, found.largest_ns) == (min(union), max(union))
+    for percent in (1, 50, 99):
+        exact = percentile(union, percent)
+        assert abs(exact) <= abs(found.percentile(percent)) <= abs(exact) * (1 + ERROR)
+        assert exact * found.percentile(percent) >= 0
 
 
 @given(samples)

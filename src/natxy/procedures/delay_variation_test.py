@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from natxy.engine.messages.results import DelayVariation, StreamResult, TrialResult
+from natxy.plan.procedures.delay_variation import IpdvConfig
+from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.delay_variation import Ipdv
+
+
+def test_the_extremes_of_variations_are_known_without_a_histogram(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stream(name: str, **variation: int) -> StreamResult:
+        values: dict[str, Any] = {"p1_ns": 0, "median_ns": 0, "p99_ns": 0} | variation
+        fields: dict[str, Any] = {"name": name, "lost": 0, "ipdv": DelayVariation(**values)}
+        return StreamResult.model_construct(**fields)
+
+    recorded: dict[str, Any] = {
+        "streams": [
+            stream("forward", pairs=9, min_ns=-30, max_ns=20),
+            stream("forward 2", pairs=9, min_ns=-10, max_ns=40),
+            stream("forward 3", pairs=0, min_ns=-99, max_ns=99),
+        ]
+    }
+    result = TrialResult.model_construct(**recorded)
+    monkeypatch.setattr("natxy.procedures.delay_variation.known_rate_step", lambda *_: result)
+    figures = Ipdv(IpdvConfig(name="ipdv")).measure(cast("Repetition", None)).figures
+    assert (figures["max"], figures["max_forward"], figures["min_forward"]) == (40, 40, -30)
+    assert figures.get("median_forward") is None
