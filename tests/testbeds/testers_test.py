@@ -67,7 +67,7 @@ experiments:
     gateway: nftables
     procedure: validated-connection-rate
     pairs: PAIRS
-    connections: {CONNECTIONS} / PAIRS
+    connections: EACH
     alpha: 0.5
     search: {{min_rate: 3k, max_rate: 8k}}
 """
@@ -131,11 +131,7 @@ def written(folder: Path, experiments: str, testers: int = 2) -> Path:
 """
         for number in range(2, testers + 1)
     )
-    plan = (
-        TESTBED
-        + further
-        + experiments.replace(f"{CONNECTIONS} / PAIRS", str(CONNECTIONS // testers)).replace("PAIRS", str(testers))
-    )
+    plan = TESTBED + further + experiments.replace("EACH", str(CONNECTIONS // testers)).replace("PAIRS", str(testers))
     (folder / "plan.yaml").write_text(plan)
     return folder / "plan.yaml"
 
@@ -213,7 +209,7 @@ def wait_for_traffic(run: subprocess.Popen[bytes], folder: Path, experiment: str
 
 
 def kill_engine(killed: str, other: str) -> None:
-    """Kills the engine in a namespace, and returns when the one in the other has ended too."""
+    """Kills the engine in a namespace, and returns when the one in the other has ended too; prints how long it took."""
     (victim,), (survivor,) = engines(killed), engines(other)
     os.kill(victim, signal.SIGKILL)
     killed_s = time.monotonic()

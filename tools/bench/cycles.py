@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the cycles that the parts of the engine's tasks take, by `perf`: `make profile`.
 
-Writes build/bench/cycles.json, a list of {name, unit, parts: {part: cycles per frame}}, for user space only. Where perf
-cannot count cycles, as in most virtual machines, the kernel's clock takes the samples and the unit is ns. Without perf,
-it prints so and leaves the file unchanged.
+Writes build/bench/cycles.json, a list of {name, unit, parts: {part: cycles or ns per frame}}, for user space only.
+Where perf cannot count cycles, as in most virtual machines, the kernel's clock takes the samples and the unit is ns.
+Without perf, it prints so and leaves the file unchanged.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def parts(report: str, name: str, frames: int) -> dict[str, float]:
 
 
 def profile(name: str, core: int, unit: str) -> dict[str, Any]:
+    """Samples one task on a core, and returns its row of cycles.json."""
     with temporary_folder("natxy-profile-") as folder:
         samples = str(folder / "samples")
         record = ["perf", "record", "--quiet", *EVENTS[unit], "--output", samples, "--"]

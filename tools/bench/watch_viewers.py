@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def measured(plan: Path, run: Path, viewers: int) -> Sequence[TrialFinished]:
-    """Returns the trials of a run that is looked at from before its first one."""
+    """Returns the trials of a run that is looked at as soon as it has events; the first trial may have begun."""
     with subprocess.Popen(command("run", plan, "--output", run), stdout=sys.stderr) as measuring:
         while not (run / EVENTS_FILE).exists():
             assert measuring.poll() is None

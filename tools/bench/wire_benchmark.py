@@ -2,9 +2,9 @@
 """Compares ways to carry frames over a veth pair, the wire of a lab, with one core on either side of it.
 
 Usage: `python -m tools.bench.wire_benchmark`, as root, on two cores that nothing else uses; it takes a minute and a
-half. Writes build/bench/wire.json, a list of {name, sent_fps, arrived_fps}: frames per second of wall-clock time,
-medians of ROUNDS. The sender is that of `send-addresses-ports-ipv4`, on the first core; the kernel steers frames to the
-other one, or testpmd receives there. `make docs` makes a table of it.
+half. Writes build/bench/wire.json, a list of {name, sent_fps, arrived_fps, cpu, isa}: frames per second of wall-clock
+time, medians of ROUNDS. The sender is that of `send-addresses-ports-ipv4`, on the first core; the kernel steers frames
+to the other one, or testpmd receives there. `make docs` makes a table of it.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ def wires(other: int) -> Sequence[Wire]:
 
 
 class Bench:
+    """Holds the two cores, one for the sender and one for what receives."""
+
     def __init__(self, core: int, other: int) -> None:
         self._core = core
         self._receiver = Testpmd(other, core, hugepages=False)

@@ -125,6 +125,7 @@ def _failures(experiment: Experiment) -> int:
 
 
 def _outcome(keep: Establish, connections: int, rate: float, failures: int) -> Outcome:
+    """Returns FAIL if as many attempts as have to agree on a failure all lost connections."""
     attempts = min(failures, FAILURES_OF_RATES)
     return Outcome.PASS if any(keep(connections, rate).passed for _ in range(attempts)) else Outcome.FAIL
 
