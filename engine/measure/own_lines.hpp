@@ -13,6 +13,7 @@ inline constexpr std::size_t kCacheLine = 64;
 /// Allocates whole cache lines.
 template <class T>
 struct LineAllocator {
+  static_assert(alignof(T) <= kCacheLine);
   using value_type = T;
 
   LineAllocator() = default;

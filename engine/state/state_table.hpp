@@ -41,7 +41,9 @@ class StateTable {
   /// before. Most connections are recorded in order, so it prefetches the entry that is a burst ahead.
   bool record(std::uint64_t index, const Tuple<F>& tuple) {
     StateEntry<F>& entry = entries_[index];
-    __builtin_prefetch(&entry + kBurst, kForWriting);
+    // Computed as a number, because a pointer beyond the end of the table would be undefined.
+    const auto ahead = reinterpret_cast<std::uintptr_t>(&entry) + kBurst * sizeof(StateEntry<F>);
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead), kForWriting);
     const bool fresh = entry.epoch != epoch_;
     entry = {tuple.source, tuple.destination, tuple.source_port, tuple.destination_port, epoch_};
     return fresh;

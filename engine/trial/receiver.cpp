@@ -122,8 +122,10 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     const auto beyond = std::ranges::find_if(sequences, [&](std::uint64_t n) { return n >= reception.stream.frames; });
     const auto count = static_cast<std::size_t>(beyond - sequences.begin());
     if (count == 0) {
-      ++reception.counts.misrouted;
-      return 1;
+      const auto within = std::ranges::find_if(sequences, [&](std::uint64_t n) { return n < reception.stream.frames; });
+      const auto misrouted = static_cast<std::size_t>(within - sequences.begin());
+      reception.counts.misrouted += misrouted;
+      return misrouted;
     }
     record(queue, stream,
            {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),

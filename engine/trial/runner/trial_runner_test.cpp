@@ -151,6 +151,20 @@ TEST_P(Trials, ACorruptFrameIsNotReceived) {
   EXPECT_EQ(report.verdict, Verdict::fail);
 }
 
+TEST_P(Trials, NumbersThatTheStreamDoesNotHaveAreMisrouted) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes frame) {
+    ++count;
+    // Two words of the number change places, which leaves the checksum valid.
+    auto* const number = frame.data() + frame.size() - kSignatureBytes + kSequenceOffset;
+    if (count > 40 && count <= 190) std::swap_ranges(number, number + 2, number + 4);
+    return 1;
+  };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 250)}));
+  EXPECT_EQ(report.streams[0].misrouted, 150U);
+  EXPECT_EQ(report.streams[0].received, 100U);
+}
+
 TEST_P(Trials, PhaseOneFillsTheStateTableAndPhaseTwoUsesIt) {
   const auto first = bed.run(phase1(GetParam(), 5000));
   ASSERT_EQ(first.verdict, Verdict::pass) << first.reason;
