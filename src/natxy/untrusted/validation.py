@@ -49,7 +49,8 @@ def expectation(error: ErrorDetails) -> str:
             return f"missing {context['discriminator']}"
         case "value_error" | "assertion_error":
             return str(context["error"])
-        case "string_type" if isinstance(error["input"], (int, float)):
+        # Only errors in files that people write have the input.
+        case "string_type" if isinstance(error.get("input"), (int, float)):
             return "expected text in quotes"
         case kind if kind in _EXPECTED:
             return f"expected {_EXPECTED[kind].format_map(context)}"
