@@ -29,9 +29,10 @@ def sentences(run: RunRecord) -> list[str]:
 def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
     found = corruption(experiment.repetitions)
     tolerance = experiment.planned.loss_tolerance
-    if tolerance is None or not found.by_corruption:
-        return
     shares = _shares(experiment)
+    # A damaged database may count corrupt frames in no stream.
+    if tolerance is None or not found.by_corruption or not shares:
+        return
     worst = max(shares, key=lambda direction: shares[direction])
     yield (
         f"{experiment.name}: in {found.by_corruption} of {found.failed} trials that failed, each lost frame had "
@@ -59,4 +60,4 @@ def _shares(experiment: ExperimentRecord) -> dict[Directions, float]:
             direction = Directions.REVERSE if reverse else Directions.FORWARD
             corrupt[direction] += stream.corrupt
             sent[direction] += stream.sent
-    return {direction: count / sent[direction] for direction, count in corrupt.items() if count}
+    return {direction: count / sent[direction] for direction, count in corrupt.items() if count and sent[direction]}
