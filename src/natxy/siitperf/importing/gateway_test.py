@@ -10,7 +10,9 @@ from typing import Final
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from natxy.cli import app
 from natxy.dut.registry import GATEWAYS
 from natxy.plan.experiment import Experiment
 from natxy.plan.scale import ports, table_need
@@ -146,3 +148,36 @@ def test_a_guess_never_refuses_ports_and_hosts(
     needed_and_room = ports(experiment, need)
     event(f"{experiment.gateway.driver}, {experiment.pool and experiment.pool.prefixlen}")
     assert needed_and_room is None or needed_and_room[0] <= needed_and_room[1]
+
+
+@pytest.mark.parametrize("testbed", ["lab", "hardware"])
+@pytest.mark.parametrize(
+    ("name", "gateway", "error"),
+    [
+        ("pdv", "nftables", "experiments[0].connections: missing; through the stateful nftables"),
+        ("siit", "linux-forward", "experiments[0].translation: linux-forward translates none"),
+        ("nat44", "tayga", "experiments[0].connections: tayga keeps no connections"),
+        ("nat44", "simulated", "experiments[0].gateway: the gateway 'simulated' doesn't run on the testbed"),
+    ],
+)
+def test_a_gateway_that_does_not_fit_the_configuration(
+    tmp_path: Path, name: str, gateway: str, error: str, testbed: str
+) -> None:
+    conf = tmp_path / "siitperf.conf"
+    conf.write_text(conf_text(name), encoding="utf-8")
+    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
+    assert (done.exit_code, done.stdout) == (2, "")
+    first, *errors, remedy, _ = done.stderr.splitlines()
+    assert first == f"natxy: {conf} with --gateway {gateway} makes a plan that has errors:"
+    assert any(each.startswith(error) for each in errors)
+    assert "import without --gateway" in remedy
+
+
+@pytest.mark.parametrize("testbed", ["lab", "hardware"])
+@pytest.mark.parametrize(("name", "gateway"), [("nat44", "nftables"), ("nat64", "jool"), ("siit", "map646")])
+def test_a_gateway_that_fits(tmp_path: Path, name: str, gateway: str, testbed: str) -> None:
+    conf = tmp_path / "siitperf.conf"
+    conf.write_text(conf_text(name), encoding="utf-8")
+    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
+    assert done.exit_code == 0, done.stderr
+    assert gateway in done.stdout

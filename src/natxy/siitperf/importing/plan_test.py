@@ -102,39 +102,6 @@ def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
     assert more.endswith("docs/how-to/from-siitperf.md#from-siitperfconf-to-a-plan")
 
 
-@pytest.mark.parametrize("testbed", ["lab", "hardware"])
-@pytest.mark.parametrize(
-    ("name", "gateway", "error"),
-    [
-        ("pdv", "nftables", "experiments[0].connections: missing; through the stateful nftables"),
-        ("siit", "linux-forward", "experiments[0].translation: linux-forward translates none"),
-        ("nat44", "tayga", "experiments[0].connections: tayga keeps no connections"),
-        ("nat44", "simulated", "experiments[0].gateway: the gateway 'simulated' doesn't run on the testbed"),
-    ],
-)
-def test_a_gateway_that_does_not_fit_the_configuration(
-    folder: Path, name: str, gateway: str, error: str, testbed: str
-) -> None:
-    conf = folder / "siitperf.conf"
-    conf.write_text(conf_text(name), encoding="utf-8")
-    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
-    assert (done.exit_code, done.stdout) == (2, "")
-    first, *errors, remedy, _ = done.stderr.splitlines()
-    assert first == f"natxy: {conf} with --gateway {gateway} makes a plan that has errors:"
-    assert any(each.startswith(error) for each in errors)
-    assert "import without --gateway" in remedy
-
-
-@pytest.mark.parametrize("testbed", ["lab", "hardware"])
-@pytest.mark.parametrize(("name", "gateway"), [("nat44", "nftables"), ("nat64", "jool"), ("siit", "map646")])
-def test_a_gateway_that_fits(folder: Path, name: str, gateway: str, testbed: str) -> None:
-    conf = folder / "siitperf.conf"
-    conf.write_text(conf_text(name), encoding="utf-8")
-    done = CliRunner().invoke(app, ["import", str(conf), "--gateway", gateway, "--testbed", testbed])
-    assert done.exit_code == 0, done.stderr
-    assert gateway in done.stdout
-
-
 def test_siit(folder: Path) -> None:
     text = text_of("siit", "latency", "84 426576 120 2000 2 2 60 50000")
     experiment = experiment_of(folder, text)
@@ -168,32 +135,6 @@ def test_nat64(folder: Path) -> None:
     assert experiment.phase1_rate.rate == 200_000
     assert (experiment.timing.drain, experiment.timing.learning_pause) == (2.0, 0.5)
     assert "T is 500 ms and gto 2000 ms" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "procedure", "gateway", "changed", "tolerance"),
-    [
-        ("nat64", "throughput", None, {}, '{reverse: "0.01%"}'),
-        ("nat64", "validated-connection-rate", None, {}, '{reverse: "0.01%"}'),
-        ("siit", "throughput", None, {}, '{reverse: "0.01%"}'),
-        # Nothing is translated to IPv6, or nothing is corrupted, or no frame decides on a rate.
-        ("nat64", "connection-rate", None, {}, None),
-        ("nat64", "throughput", None, {"Reverse": "0"}, None),
-        ("siit", "throughput", "map646", {}, None),
-        ("nat44", "throughput", None, {}, None),
-        ("siit", "pdv", None, {}, None),
-    ],
-)
-def test_a_gateway_that_corrupts_frames_now_and_then_has_a_loss_tolerance(
-    folder: Path, name: str, procedure: str, gateway: str | None, changed: dict[str, str], tolerance: str | None
-) -> None:
-    text = import_plan(Source(parse_conf(conf_text(name, **changed)), procedure, gateway=gateway))
-    said = "sends one frame in 65,536 to IPv6 with a UDP checksum of 0"
-    assert (f"    loss_tolerance: {tolerance}  # " in text, said in unwrapped(text)) == ((tolerance is not None,) * 2)
-    assert "loss_tolerance" not in text or tolerance
-    experiment = experiment_of(folder, text)
-    most = experiment.loss_tolerance.most if experiment.loss_tolerance else 0
-    assert most == (1e-4 if tolerance else 0)
 
 
 def test_nat64_of_many_addresses(folder: Path) -> None:
