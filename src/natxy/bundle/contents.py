@@ -29,6 +29,7 @@ from natxy.results.records import RunRecord, RunState
 from natxy.results.rows import figure_rows, to_csv
 from natxy.untrusted.texts import json_text, markdown
 
+# The fields of the conditions that have the sentences of each kind.
 _CONDITIONS: Final = {Kind.DEPARTURE: "departures", Kind.OWN_RULE: "own_rules", Kind.LIMITATION: "limitations"}
 
 PLAN_FILE: Final = "plan.yaml"
@@ -113,6 +114,7 @@ def sums(files: Mapping[str, bytes]) -> str:
 
 
 def _conditions(run: RunRecord) -> str:
+    sentences = by_kind(run.deviations)
     conditions = {
         "natxy_version": run.natxy_version,
         COMPUTED_WITH: computing_versions(),
@@ -121,7 +123,7 @@ def _conditions(run: RunRecord) -> str:
         "testbed": run.testbed,
         "tester": run.tester.model_dump(mode="json") if run.tester else None,
         "machine": run.machine,
-        **{_CONDITIONS[kind]: by_kind(run.deviations).get(kind, []) for kind in Kind},
+        **{name: sentences.get(kind, []) for kind, name in _CONDITIONS.items()},
         "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},
     }
     return json_text(conditions) + "\n"
