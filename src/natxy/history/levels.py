@@ -114,7 +114,9 @@ def _level(first: int, own: _Part, before: _Part | None) -> Level:
     if before is None:
         return Level(first, len(own), median)
     base, shift = _median(before), _shift(before, own)
-    return Level(first, len(own), median, base, shift.of(abs(base) / 100) if shift and base else None)
+    # Of 0 there is no percentage, and a hundredth of the smallest numbers is 0.
+    percent = abs(base) / 100
+    return Level(first, len(own), median, base, shift.of(percent) if shift and percent else None)
 
 
 def _median(level: _Part) -> float:
@@ -143,10 +145,10 @@ def _resolution(level: _Part) -> float:
 
 def _counts(medians: Sequence[float]) -> list[int]:
     """Returns how many medians each of jumpavg's groups has."""
-    # jumpavg knows no negative values.
-    if min(medians) == max(medians) or min(medians) < 0:
-        return [len(medians)]
     unit = max(medians) / (2**_RESOLUTION_BITS - 1)
+    # jumpavg knows no negative values, and none so small that their unit is 0.
+    if min(medians) == max(medians) or min(medians) < 0 or unit == 0:
+        return [len(medians)]
     done: list[int] = []
     last: list[float] = []
     for part in _parts(medians):

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from natxy.history.levels import Division, Measured, divide
@@ -72,6 +72,8 @@ def test_what_cannot_be_divided_has_one_level() -> None:
     assert counts(divide(measured([0.0] * 4, noise=0))) == [4]
 
 
+@example([0.0, 5e-324])
+@example([5e-324, 5e-324, 1.0, 1.0])
 @given(st.lists(st.floats(0, 1e9), max_size=130))
 def test_levels_are_consecutive_and_hold_every_run(medians: list[float]) -> None:
     found = divide([Measured(median, (median,), 0.0) for median in medians])
