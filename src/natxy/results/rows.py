@@ -67,7 +67,7 @@ def figure_rows(run: RunRecord) -> list[Row]:
     columns = computed(run)
     rows: list[Row] = []
     for experiment in run.experiments:
-        cell = {f"cell {field}": experiment.cell.get(field) for field in coordinates}
+        cell = {f"cell_{field}": experiment.cell.get(field) for field in coordinates}
         compared = columns[experiment.id].columns()
         summaries = {figure: experiment.summary_of(figure) for figure in experiment.declaration.figures}
         if spent := cost(experiment):
@@ -97,7 +97,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
         summary = compared.summary
         yield {
             **_identity(experiment),
-            **{f"cell {field}": experiment.cell.get(field) for field in coordinates},
+            **{f"cell_{field}": experiment.cell.get(field) for field in coordinates},
             "figure": figure.name,
             "unit": figure.unit.value,
             "run": compared.run + 1,
