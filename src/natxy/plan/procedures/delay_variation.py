@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import OF_NETWORK_FLOWS, ProcedureDeclaration
-from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, per_direction
+from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, frames_left_out, per_direction
 
 
 class PdvConfig(ProcedureDeclaration):
@@ -20,7 +20,7 @@ class PdvConfig(ProcedureDeclaration):
         Figure("pdv", "PDV, the direction with more", Unit.NS),
         *per_direction("pdv", "PDV", Unit.NS),
         *per_direction("min_delay", "Least delay", Unit.NS),
-        *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
+        *frames_left_out("lost", "Frames lost"),
     )
     takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}
 
@@ -37,6 +37,6 @@ class IpdvConfig(ProcedureDeclaration):
         *per_direction("min", "Smallest IPDV", Unit.NS, signed=True),
         *per_direction("median", "Median IPDV", Unit.NS, signed=True),
         *per_direction("max", "Largest IPDV", Unit.NS),
-        *per_direction("lost", "Frames lost", Unit.FRAMES, more_is_better=False),
+        *frames_left_out("lost", "Frames lost"),
     )
     takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}

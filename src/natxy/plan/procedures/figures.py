@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.plan.model.units import Unit
@@ -28,6 +28,7 @@ class Figure:
 
     `more_is_better` is None if the unit decides: more frames, connections or bits are better, and more time is worse.
     A percentage is of a loss unless this says otherwise. `signed` is True for a figure that may be negative.
+    `left_out` is True for a number of lost frames, which have no delay and which the other figures leave out.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Figure:
     with_rate: int = 0
     more_is_better: bool | None = None
     signed: bool = False
+    left_out: bool = False
 
     @property
     def is_better_when_higher(self) -> bool:
@@ -53,6 +55,13 @@ def per_direction(
     return tuple(
         Figure(f"{name}_{stream}", f"{title}, {stream}", unit, more_is_better=more_is_better, signed=signed)
         for stream in STREAMS
+    )
+
+
+def frames_left_out(name: str, title: str) -> tuple[Figure, ...]:
+    """Returns a figure for each direction that counts its lost frames, which figures of delays leave out."""
+    return tuple(
+        replace(figure, left_out=True) for figure in per_direction(name, title, Unit.FRAMES, more_is_better=False)
     )
 
 

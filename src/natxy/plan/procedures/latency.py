@@ -9,7 +9,7 @@ from pydantic import Field
 
 from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import OF_NETWORK_FLOWS, ProcedureDeclaration
-from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, per_direction
+from natxy.plan.procedures.figures import DELAY_DEFINITION, Figure, frames_left_out, per_direction
 
 # RFC 8219 §7.2.
 LEAST_TAGGED: Final = 500
@@ -44,7 +44,7 @@ class LatencyConfig(LatencyStream):
         Figure("wcl", "Worst case latency, the slower direction", Unit.NS),
         *per_direction("tl", "Typical latency", Unit.NS),
         *per_direction("wcl", "Worst case latency", Unit.NS),
-        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES, more_is_better=False),
+        *frames_left_out("lost_tagged", "Tagged frames lost"),
     )
     stated: ClassVar = DELAY_DEFINITION | {"Lost tagged frames": "counted, and left out of both percentiles"}
 
@@ -57,7 +57,7 @@ class SingleTagLatencyConfig(LatencyStream):
     figures: ClassVar = (
         Figure("latency", "Latency of one tagged frame, the slower direction", Unit.NS),
         *per_direction("latency", "Latency of one tagged frame", Unit.NS),
-        *per_direction("lost_tagged", "Tagged frames lost", Unit.FRAMES, more_is_better=False),
+        *frames_left_out("lost_tagged", "Tagged frames lost"),
     )
     reports_mean: ClassVar = True
     stated: ClassVar = DELAY_DEFINITION | {

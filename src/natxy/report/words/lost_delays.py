@@ -32,5 +32,5 @@ def sentences(run: RunRecord) -> list[str]:
 
 def _most_lost(experiment: ExperimentRecord) -> float:
     """Returns the most frames without a delay in a direction of a repetition; 0 where the figures are no delays."""
-    counts = (found.maximum for name, found in experiment.figure_statistics.items() if name.startswith("lost"))
-    return max(counts, default=0.0)
+    counts = [figure.name for figure in experiment.declaration.figures if figure.left_out]
+    return max((found.maximum for name, found in experiment.figure_statistics.items() if name in counts), default=0.0)
