@@ -131,13 +131,14 @@ cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU em
 faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? half an hour
 	@tools/test.sh faults
 
-lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the map of rooms: a line for each finding
+lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the checks of rooms and docstrings: a line for each finding
 
 lint-python: setup-dev
 	@tools/findings.sh .venv/bin/ruff check --output-format=concise .
 	@tools/findings.sh .venv/bin/ruff format --check --output-format=concise .
 	@tools/findings.sh .venv/bin/mypy
 	@tools/findings.sh .venv/bin/python -m tools.house_map
+	@tools/findings.sh .venv/bin/python -m tools.docstrings
 
 lint-engine: setup-dev
 	@tools/findings.sh clang-format --dry-run -Werror $(CPP) $(HPP)

@@ -27,7 +27,7 @@ from tests.support.own_ledger import natxy_with_ledger
 from tests.support.siitperf_bed import run_program
 
 PATIENCE_MS: Final = 20
-"""How late the last frame of a trial may be, in both ways."""
+"""The time that the last frame of a trial may be late, in both ways."""
 
 _CALLS: Final = 3
 

@@ -9,7 +9,7 @@ RATE_FPS: Final = 4000
 BURST: Final = 200
 TRIAL_S: Final = 0.5
 LATE_S: Final = 0.05
-"""How long a valid trial may pause on a busy machine, and how late its last frame may be."""
+"""The longest pause of a valid trial on a busy machine, and the time that its last frame may be late."""
 
 LIMIT: Final = f"""
 table inet limited {{

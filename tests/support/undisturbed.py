@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 Measured = TypeVar("Measured")
 
 ATTEMPTS: Final = 6
-"""How often is measured at least."""
+"""The least number of measurements."""
 
 PATIENCE_S: Final = 90.0
-"""How long is measured again and again, because what disturbs a machine goes on for many seconds."""
+"""The time over which measurements are repeated, because a disturbance of a machine lasts many seconds."""
 
 
 def undisturbed(measure: Callable[[], Measured], blames: Callable[[Measured], str]) -> Measured:

@@ -11,7 +11,7 @@ from natxy.engine.client import EngineClient
 
 @dataclass(frozen=True)
 class Clocks:
-    """How far the engine's clock, the CPU's time stamp counter, is ahead of two of the kernel's.
+    """Holds by how much the engine's clock, the CPU's time stamp counter, is ahead of two of the kernel's.
 
     Their origins differ, so only differences between two readings mean something.
     """

@@ -37,7 +37,7 @@ class CampaignTestbed(PlanModel):
 
     testbed: TestbedConfig
     tester: Annotated[Tester, Shorthand("ssh", "Tester")] | None = None
-    """Where natxy runs; default: this machine."""
+    """The machine that natxy runs on; default: this machine."""
     same_hardware: Name | None = None
     """A name that testbeds share which can take each other's place."""
 

@@ -75,7 +75,7 @@ class TestbedBuilt(Event):
 
 
 class TestbedRemoved(Event):
-    """What was built is removed, because the run ends, an experiment needs something else, or for the `reason`."""
+    """Testbed, gateway and tester are removed: the run ends, an experiment needs others, or for the `reason`."""
 
     event: Literal["testbed_removed"] = "testbed_removed"
     reason: str = ""

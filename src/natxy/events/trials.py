@@ -53,7 +53,7 @@ class TrialStarted(_OfTrial):
 
 
 class TrialProgress(Event):
-    """What a trial has sent and received so far; the counters are approximate. A file has it once a second."""
+    """A trial is under way. Its counters of frames so far are approximate. A file has this event once a second."""
 
     event: Literal["trial_progress"] = "trial_progress"
     kind: TrialKind
@@ -84,7 +84,7 @@ class TrialFinished(_OfTrial):
 
 
 class Transferred(BaseModel):
-    """What one direction of a test between hosts carried."""
+    """Holds what one direction of a test between hosts carried."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -123,7 +123,7 @@ class Experiment(PlanModel):
     size_convention: SizeConvention
     line_rate: BitRate | None
     tag_bytes: int = Field(default=0, exclude_if=lambda tag_bytes: not tag_bytes)
-    """How much longer than its size a frame is on the cable, by the tag of a VLAN."""
+    """The bytes that a VLAN tag adds to each frame on the cable."""
     ttl: int
     dont_fragment: bool
     directions: Directions | None
@@ -134,7 +134,7 @@ class Experiment(PlanModel):
     pairs: int | None = Field(default=None, exclude_if=lambda pairs: pairs is None)
     """The pairs of interfaces that have traffic at the same time, each with flows and connections of its own."""
     start_interval: Duration | None = Field(default=None, exclude_if=lambda interval: interval is None)
-    """How long after a pair of interfaces the next one begins; None: all begin together."""
+    """The time from the start of one pair of interfaces to that of the next; None: all begin together."""
     cores: int | None
     connections: int | None
     phase1_selection: Selection = Field(

@@ -141,7 +141,8 @@ class ExperimentPlan(PlanModel):
     """Pairs of interfaces that have traffic at the same time, each with the experiment's flows or connections and an
     equal part of the rate (RFC 8219 §10); default: 1."""
     start_interval: Annotated[Duration, Field(gt=0)] | None = None
-    """How long after a pair of interfaces the next one begins (RFC 8219 §10.2.2); default: all begin together."""
+    """Time from the start of one pair of interfaces to that of the next (RFC 8219 §10.2.2); default: all begin
+    together."""
     cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Number of the gateway's cores that process packets; default: all."""
     connections: Count | None = None
@@ -149,7 +150,7 @@ class ExperimentPlan(PlanModel):
     phase1_selection: Selection = Selection.ENUMERATE
     """`enumerate`: each frame of phase 1 has another four-tuple. `random`: its four-tuples are drawn and may repeat."""
     active_connections: ActiveConnections | None = None
-    """How many of the connections phase 2 uses, e.g. {reverse: 1}; default: all."""
+    """Number of the connections that phase 2 uses, e.g. {reverse: 1}; default: all."""
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
     """Rate of phase 1 before a procedure over connections; connections per second."""
     rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None

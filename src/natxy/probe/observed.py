@@ -27,7 +27,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True)
 class Passage:
-    """How the probe frames of one direction fared; sizes are in bytes, FCS included.
+    """Counts what became of the probe frames of one direction; sizes are in bytes, FCS included.
 
     `longest` is the longest frame that arrived with another length or checksum than it left with; None if none did.
     """

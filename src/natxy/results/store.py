@@ -31,7 +31,7 @@ from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
 KILLED: Final = "natxy was killed"
-"""Why experiments and repetitions that were running when their process ended have no result."""
+"""The reason stored with experiments and repetitions that were running when their process ended."""
 
 
 def timestamp() -> str:

@@ -79,7 +79,7 @@ class State(RunListener):
 
     @property
     def share_done(self) -> float:
-        """How much of the run is behind, from 0 to 1, by its estimated time."""
+        """The share of the run's estimated time that has passed, from 0 to 1."""
         if self.experiment is None:
             return 0.0
         return self.time_left.share_done(self.experiment, self.attempt.step if self.attempt else 1)

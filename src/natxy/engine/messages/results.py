@@ -181,7 +181,7 @@ class CoreSpeed(Message):
 
 
 class SourceSpread(Message):
-    """How the connections of phase 1 are spread over the source addresses with which they arrived.
+    """Describes how the connections of phase 1 are spread over the source addresses with which they arrived.
 
     Behind a gateway that hides the left side's addresses these are its public ones. `fewest` and `most` are connections
     of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.

@@ -125,7 +125,7 @@ class GatewayModel(PlanModel):
 
     @property
     def no_pool(self) -> str | None:
-        """Why it can't take the public addresses of an `addresses.pool`; None if it can."""
+        """The reason why it can't take the public addresses of an `addresses.pool`; None if it can."""
         return f"{self.driver} takes no pool of public addresses; remove it"
 
     @property

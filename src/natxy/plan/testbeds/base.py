@@ -35,7 +35,7 @@ class TestbedModel(PlanModel):
     build_s: ClassVar[float] = 0.0
     """About how long it takes to build a testbed that outlives its gateways."""
     answer_s: ClassVar[float] = 3.0
-    """How long the DUT may take to answer the first requests for its addresses."""
+    """The time within which the DUT has to answer the first requests for its addresses."""
     only_driver: ClassVar[str | None] = None
     """The one gateway driver that runs on this testbed; None if others run too."""
 

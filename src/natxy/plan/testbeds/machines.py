@@ -77,7 +77,7 @@ class DutLocation(PlanModel):
     """The DUT has one interface for both sides, with the addresses of both links; a switch joins it to the tester's two
     ports."""
     cards: CardSettings | None = None
-    """How the cards of both interfaces are set while the plan is measured; default: as they are."""
+    """The settings of the cards of both interfaces while the plan is measured; default: as they are."""
 
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:

@@ -27,7 +27,7 @@ Io = Literal["af_xdp", "af_packet"]
 MOST_PAIRS: Final = 16
 """The most pairs of ports, a left and a right one each, that a tester has."""
 Medium = Literal["veth", "memif", "cable"]
-"""What joins two ports of a tester."""
+"""The kind of link that joins two ports of a tester."""
 
 
 class TesterPort(PlanModel):

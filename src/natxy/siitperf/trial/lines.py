@@ -18,7 +18,7 @@ from natxy.system.interrupts import forget
 from natxy.untrusted.texts import one_line
 
 TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about the gateway"
-"""How the remark on an invalid trial begins."""
+"""The first words of the remark on an invalid trial."""
 
 LEFT_LATE: Final = "frames left late"
 """Says in the remark on a direction that its sender was late at some time."""

@@ -32,7 +32,7 @@ _LAST: Final = {
     Program.PDV: {"frame_timeout": "0"},
 }
 _STOPPED: Final = f"Error: {LEFT}: no interface 'nothing0' here; "
-"""How programs end that found no mistake: there are no such ports."""
+"""The error of programs that found no mistake: there are no such ports."""
 
 Call = Callable[[Program, list[str], str | None], tuple[int, str, list[str]]]
 

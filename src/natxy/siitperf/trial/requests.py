@@ -57,7 +57,7 @@ _SIDES: Final = {Letter.LEFT: Side.LEFT, Letter.RIGHT: Side.RIGHT}
 
 @dataclass(frozen=True)
 class Limits:
-    """How late a sender may be: siitperf's share of the duration, or `floor_s` if that is longer."""
+    """Limits how late a sender may be: to siitperf's share of the duration, or to `floor_s` if that is longer."""
 
     floor_s: float = 0.0
 

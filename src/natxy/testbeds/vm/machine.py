@@ -56,7 +56,7 @@ class VirtualMachine:
         self.machine = self.network = OwnSysctls(self)
         self.hot_plug = HotPlug(self)
         self.boot_s: float | None = None
-        """How long the last boot took, until the first login."""
+        """The duration of the last boot, until the first login."""
         self.vcpu_threads: list[int] = []
         """The thread of each virtual CPU by its process id."""
         self._config = config

@@ -21,7 +21,7 @@ from natxy.watch.plain import PlainWatch
 from natxy.watch.state import State
 
 MOST_LINES: Final = 300
-"""How much of a log a page shows."""
+"""The most lines of a log that a page shows."""
 _AT_ONCE: Final = 2**20
 
 
