@@ -30,7 +30,7 @@ enum class Medium : std::uint8_t { veth, memif, nic, loop };
 /// The tester has at most so many pairs of ports, a left and a right one each; a trial's streams fit one byte.
 constexpr unsigned kMostPairs = 16;
 
-/// Names one of the tester's ports by its pair, from 0 on, and by its side.
+/// Names one of the testbed's ports by its pair, from 0 on, and by its side.
 struct Place {
   Side side = Side::left;
   unsigned pair = 0;

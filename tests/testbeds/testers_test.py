@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -177,6 +178,8 @@ def test_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, testers:
     assert {port.pair for trial in trials for port in trial.result.ports} == {*range(testers)}
     reasons = [trial.result.reason for trial in trials if trial.verdict == "fail"]
     assert all(reason.startswith(("this machine: ", "the tester root@gateway: ")) for reason in reasons)
+    # Streams of a further tester have the number of its pair.
+    assert not re.search(r"root@gateway: (forward|reverse): ", "; ".join(reasons))
     assert all("known within" in run.testbed[f"tester of pair {number}"] for number in range(2, testers + 1))
 
 

@@ -251,9 +251,11 @@ TEST(Messages, PairsOfPortsAreComplete) {
   const auto opened = read_ports_open({{"ports", {port("right", 1), first, second, port("left", 1)}}}, {}).ports;
   EXPECT_EQ(opened.at(0).place(), (Place{Side::right, 1}));
   EXPECT_EQ(opened.at(1).place(), (Place{Side::left, 0}));
+  // Other testers have the other pairs.
+  EXPECT_EQ(read_ports_open({{"ports", {port("left", 2), port("right", 2)}}}, {}).ports.at(1).pair, 2U);
   for (const Json& wrong :
        std::vector<Json>{{first, second, port("left", 1)},
-                         {first, second, port("left", 2), port("right", 2)},
+                         {first, second, port("left", 1), port("right", 2)},
                          {first, second, port("left", 1), port("left", 1)},
                          {first, second, port("left", 1), port("right", static_cast<int>(kMostPairs))},
                          Json::array()}) {

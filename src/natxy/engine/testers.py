@@ -22,11 +22,9 @@ from natxy.engine.messages.ports import (
     PortsOpen,
     PortsOpened,
     PortSpec,
-    PortState,
-    ResolvedNeighbor,
 )
 from natxy.engine.messages.requests import EstablishRequest, StreamSpec, TrialRequest, ValidateRequest, validation_name
-from natxy.engine.messages.results import Cause, ForeignSample, PortResult, Progress, SourceSpread, TrialResult, Verdict
+from natxy.engine.messages.results import Cause, Progress, SourceSpread, TrialResult, Verdict
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 
 # After one tester has failed, the others have so long to end the trial.
@@ -40,42 +38,22 @@ _SPARE: Final = 1.5
 # What one engine's verdict means for the trial of all, the worst last. No engine says DISTURBED.
 _ORDER: Final = (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)
 
-OfPair = TypeVar(
-    "OfPair",
-    PortSpec, PortState, NeighborSide, ResolvedNeighbor, StreamSpec, PortResult, ForeignSample,
-)  # fmt: skip
+OfPair = TypeVar("OfPair", PortSpec, NeighborSide, StreamSpec)
 Request = TrialRequest | EstablishRequest | ValidateRequest
 _News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
 
 
 @dataclass(frozen=True)
 class Tester:
-    """Joins a tester's name, engine and pairs. `pairs` has the numbers in the plan of its pairs of ports, which the
-    engine itself numbers from 0 on."""
+    """Joins a tester's name, its engine and the numbers of its pairs of ports, by which all engines call them."""
 
     name: str
     engine: TimedEngine
     pairs: tuple[int, ...]
 
     def own(self, messages: Iterable[OfPair]) -> list[OfPair]:
-        """Returns what belongs to this tester's pairs, by its engine's numbers."""
-        return [
-            message.model_copy(update={"pair": self.pairs.index(message.pair)})
-            for message in messages
-            if message.pair in self.pairs
-        ]
-
-    def of_plan(self, messages: Iterable[OfPair]) -> list[OfPair]:
-        """Returns what its engine has answered, by the plan's numbers."""
-        return [message.model_copy(update={"pair": self.pairs[message.pair]}) for message in messages]
-
-    def result_of_plan(self, result: TrialResult) -> TrialResult:
-        validations = {validation_name(own): validation_name(pair) for own, pair in enumerate(self.pairs)}
-        streams = [
-            stream.model_copy(update={"name": validations.get(stream.name, stream.name)}) for stream in result.streams
-        ]
-        ports, samples = self.of_plan(result.ports), self.of_plan(result.samples)
-        return result.model_copy(update={"streams": streams, "ports": ports, "samples": samples})
+        """Returns what belongs to this tester's pairs."""
+        return [message for message in messages if message.pair in self.pairs]
 
     @contextmanager
     def named(self) -> Iterator[TimedEngine]:
@@ -107,8 +85,7 @@ class Testers:
             # The cores of the DUT are this machine's.
             cores = [] if number else request.dut_cores
             with tester.named() as engine:
-                own = engine.open_ports(PortsOpen(ports=tester.own(request.ports), dut_cores=cores))
-            opened += tester.of_plan(own.ports)
+                opened += engine.open_ports(PortsOpen(ports=tester.own(request.ports), dut_cores=cores)).ports
         return PortsOpened(ports=opened)
 
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
@@ -116,7 +93,7 @@ class Testers:
         for tester in self._testers:
             own = request.model_copy(update={"neighbors": tester.own(request.neighbors)})
             with tester.named() as engine:
-                resolved += tester.of_plan(engine.resolve_neighbors(own).neighbors)
+                resolved += engine.resolve_neighbors(own).neighbors
         return NeighborsResolved(neighbors=resolved)
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
@@ -131,7 +108,7 @@ class Testers:
         pairs = [request.pair, *request.further]
         requests: dict[Tester, Request] = {}
         for tester in self._testers:
-            if own := [tester.pairs.index(pair) for pair in pairs if pair in tester.pairs]:
+            if own := [pair for pair in pairs if pair in tester.pairs]:
                 requests[tester] = request.model_copy(update={"pair": own[0], "further": own[1:]})
         return self._run(requests, [validation_name(pair) for pair in pairs], on_progress)
 
@@ -156,7 +133,7 @@ class Testers:
             ((alone, request),) = requests.items()
             with alone.named() as engine:
                 result = _answer(engine, request, on_progress)
-            return _merged(names, {alone: alone.result_of_plan(result)})
+            return _merged(names, {alone: result})
         offsets = {tester: _offset(tester) for tester in requests}
         start_ns = now_ns() + round(self._lead_s * 1e9)
         timed: dict[Tester, Request] = {
@@ -233,7 +210,7 @@ def _run_at_once(requests: Mapping[Tester, Request], on_progress: OnProgress) ->
     except BaseException:
         _end(testers, threads)
         raise
-    return {tester: tester.result_of_plan(results[number]) for number, tester in enumerate(testers)}
+    return {tester: results[number] for number, tester in enumerate(testers)}
 
 
 def _tell(news: _News, number: int, tester: Tester, request: Request) -> None:

@@ -114,12 +114,12 @@ def begin_ns(part: Part) -> int:
     return asked
 
 
-def test_each_engine_has_its_own_pairs_by_its_own_numbers() -> None:
+def test_each_engine_has_its_own_pairs() -> None:
     one, other = Part(), Part()
     result = both(one, other).run_trial(trial(stream(0), stream(1), stream(2)))
     assert [[(each.name, each.pair) for each in part.trials[0].streams] for part in (one, other)] == [
-        [("forward", 0), ("forward 3", 1)],
-        [("forward 2", 0)],
+        [("forward", 0), ("forward 3", 2)],
+        [("forward 2", 1)],
     ]
     assert [each.name for each in result.streams] == ["forward", "forward 2", "forward 3"]
     assert sum(each.received for each in result.streams) == 3000
@@ -139,7 +139,7 @@ def test_a_tester_that_has_the_trial_alone_waits_for_no_start() -> None:
     assert told
 
 
-def test_ports_keep_the_numbers_of_the_plan() -> None:
+def test_each_engine_opens_the_ports_of_its_own_pairs() -> None:
     one, other = Part(), Part()
     ports = [
         PortSpec(side=side, pair=pair, device=f"net_null{pair}{side}", medium=PortMedium.LOOP)
@@ -148,7 +148,7 @@ def test_ports_keep_the_numbers_of_the_plan() -> None:
     ]
     both(one, other).open_ports(PortsOpen(ports=ports, dut_cores=[1]))
     opened = [part.opened[0] for part in (one, other)]
-    assert [[port.pair for port in each.ports] for each in opened] == [[0, 0, 1, 1], [0, 0]]
+    assert [[port.pair for port in each.ports] for each in opened] == [[0, 0, 2, 2], [1, 1]]
     # The cores of the DUT are those of this machine.
     assert [each.dut_cores for each in opened] == [[1], []]
 
@@ -160,7 +160,7 @@ def test_phase_1_and_its_validation_are_those_of_the_pair() -> None:
     made = testers.establish(EstablishRequest(stream=first, seed=1, drain_s=0))
     assert made.established == 1000
     testers.validate(ValidateRequest(pair=1, frame=first.frame, rate_fps=1000, seed=1, drain_s=0))
-    assert (one.pairs, other.pairs) == ([], [0, 0])
+    assert (one.pairs, other.pairs) == ([], [1, 1])
 
 
 def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
@@ -176,7 +176,7 @@ def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
     assert [(each.name, each.received) for each in validated.streams] == [
         ("validation", 1000), ("validation 2", 1000), ("validation 3", 1000),
     ]  # fmt: skip
-    assert (one.pairs, other.pairs) == ([0, 1, 0, 1], [0, 0])
+    assert (one.pairs, other.pairs) == ([0, 2, 0, 2], [1, 1])
 
 
 def test_public_addresses_of_all_testers_are_told_together() -> None:
@@ -210,7 +210,7 @@ def test_a_trial_fails_with_its_worst_part() -> None:
     one, other = Part(), Part(forwarding_fps=500)
     result = both(one, other).run_trial(trial(stream(0), stream(1)))
     assert result.verdict == Verdict.FAIL
-    assert result.reason.startswith("the tester b: ")
+    assert result.reason.startswith("the tester b: forward 2: ")
     assert [each.lost > 0 for each in result.streams] == [False, True]
 
 

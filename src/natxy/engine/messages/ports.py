@@ -69,8 +69,9 @@ class PortSpec(Message):
     With a `vlan`, the port's frames have this tag, which no length includes, and frames without it are foreign. Two
     ports that differ in place and VLAN only can have the same device, and then share its queues and cores.
 
-    Pairs of ports are numbered from 0 on, and each has a left and a right port. A stream leaves by one port of its pair
-    and has to arrive on the other: what arrives on a port of another pair is misrouted.
+    Each pair of ports has a left and a right one, and the number that it has on the testbed, from 0 on: an engine need
+    not have all pairs. A stream leaves by one port of its pair and has to arrive on the other: what arrives on a port
+    of another pair is misrouted.
     """
 
     side: Side
