@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs Debian packages: `tools/packages.sh [--newer] NAME...`. Prints nothing when all of them are installed. Building
-# and measuring work on Debian 13 too, as `--newer` says; all else needs the versions that Debian 12 has.
+# and measuring work on Debian 13 and Ubuntu 24.04 too, as `--newer` says; all else needs the versions of Debian 12.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 releases="Debian 12"
 if [ "$1" = --newer ]; then
-	releases="Debian 12 or 13"
+	releases="Debian 12 or 13, or Ubuntu 24.04,"
 	shift
 fi
 missing=()
@@ -19,7 +19,7 @@ done
 # shellcheck disable=SC1090
 system=$(. "${OS_RELEASE:-/etc/os-release}" && echo "${ID:-unknown} ${VERSION_ID:-}")
 case "$system, for $releases" in
-"debian 12, for "* | "debian 13, for Debian 12 or 13") ;;
+"debian 12, for "* | "debian 13, for Debian 12 or 13"* | "ubuntu 24.04, for Debian 12 or 13"*) ;;
 *)
 	echo "natxy needs $releases for this; the system here is ${system% }: use a container, a virtual machine or a chroot of Debian 12" \
 		"(docs/how-to/install.md)" >&2
