@@ -9,7 +9,8 @@ SAMPLE ?= 300
 SEED ?= 1
 
 # What builds natxy and makes a lab of the quickstart, and then the other gateways and servers that plans can name.
-DEMO_PACKAGES := g++ make pkg-config meson ninja-build python3-venv libdpdk-dev nlohmann-json3-dev libfmt-dev \
+PYTHON_PACKAGES := python3-venv
+DEMO_PACKAGES := $(PYTHON_PACKAGES) g++ make pkg-config meson ninja-build libdpdk-dev nlohmann-json3-dev libfmt-dev \
 	nftables conntrack iproute2 ethtool procps
 RUN_PACKAGES := $(DEMO_PACKAGES) iptables tayga iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
@@ -34,7 +35,7 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-demo packages-dev packages-deb packages-jool packages-vm \
+.PHONY: help setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
 	made-deb install-tests release container container-test jool vm demo demo-setup test test-long cards faults lint \
 	lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test \
@@ -57,7 +58,7 @@ demo: demo-setup ## measure a Linux router and an nftables NAT44 in a temporary 
 	.venv/bin/natxy run plans/quickstart.yaml
 
 # The quickstart needs neither natxy-reference nor the other gateways, which `make setup` adds.
-demo-setup: packages-demo
+demo-setup:
 	@$(MAKE) --no-print-directory --jobs=2 engine PROGRAMS=natxy-engine
 
 portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
@@ -241,7 +242,7 @@ gallery: setup-dev ## measure what build/gallery lacks of the gallery, and take 
 clean: ## remove .venv and everything that was built, but no measured run
 	rm -rf build .venv
 
-# Installing Python packages mostly waits, and the compiler does not need them: `make setup` does both at once.
+# Installing Python packages mostly waits, and neither apt nor the compiler needs them: this goes on beside both.
 engine: engine-programs .venv/.installed
 	@for program in $(PROGRAMS); do \
 		cmp -s build/engine/$$program .venv/bin/$$program || \
@@ -257,7 +258,7 @@ engine-tests: setup-dev
 	@tools/build.sh "building the engine's tests, about a minute" build/engine
 
 # The engine is not part of the wheel: it is built against the machine's own libraries, because Debian provides DPDK.
-.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages-demo
+.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages-python
 	@tools/step.sh "installing Python packages into .venv" tools/venv.sh $(PYTHON)
 	@touch $@
 
@@ -266,10 +267,13 @@ engine-tests: setup-dev
 		--disable-pip-version-check --progress-bar=off -r requirements-dev.txt
 	@touch $@
 
-packages-demo:
+packages-python:
+	@tools/packages.sh --newer $(PYTHON_PACKAGES)
+
+packages-demo: packages-python
 	@tools/packages.sh --newer $(DEMO_PACKAGES)
 
-packages:
+packages: packages-python
 	@tools/packages.sh --newer $(RUN_PACKAGES)
 
 packages-dev: packages

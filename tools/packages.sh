@@ -31,5 +31,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
-tools/step.sh "reading Debian's package lists" apt-get update
+# Lists that were read in the last minutes are new enough.
+[ -n "$(find /var/lib/apt/lists/partial -maxdepth 0 -mmin -10 2> /dev/null)" ] ||
+	tools/step.sh "reading the package lists" apt-get update
 tools/step.sh "installing ${missing[*]}" apt-get install -y --no-install-recommends "${missing[@]}"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs one step of the set-up: `tools/step.sh TITLE COMMAND...`. Prints the title alone; what the command prints goes to
-# build/setup.log. Its end is shown when the command fails. Two steps may run at once.
+# Runs one step of the set-up: `tools/step.sh TITLE COMMAND...`. Prints the time and the title; what the command prints
+# goes to build/setup.log. Its end is shown when the command fails. Two steps may run at once.
 set -uo pipefail
 log=build/setup.log
 
 title=$1
 shift
 mkdir -p "$(dirname "$log")"
-echo "$title"
+printf '%(%H:%M:%S)T %s\n' -1 "$title"
 printf '\n== %s: %s\n' "$title" "$*" >> "$log"
 own=$(mktemp build/step.XXXXXX)
 trap 'rm -f "$own"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests `make setup` in a clone, on a fresh root of Debian 12, and measures the quickstart there:
+# Tests what `make demo` does in a clone, on a fresh root of Debian 12, and then adds what `make setup` adds:
 # `tools/package/fresh/clone.sh [RELEASE [MIRROR]]` does it on another release of Debian or Ubuntu, such as trixie.
 release=${1:-bookworm}
 way=clone-$release
@@ -12,9 +12,10 @@ git clone --quiet --no-hardlinks . "$root/root/natxy"
 before_mib=$(root_mib)
 step install_s "apt update" inside online apt-get update
 step install_s "apt install git make" inside online apt-get install -y --no-install-recommends git make
-step install_s "make setup" inside online make -C /root/natxy setup
+step install_s "make demo-setup" inside online make -C /root/natxy demo-setup
 inside online apt-get clean
 size file_mib "the clone" "$(du -sm --exclude=build --exclude=.venv "$root/root/natxy" | cut -f 1)"
 size installed_mib "all that was installed and built" $(($(root_mib) - before_mib))
 step measure_s "measuring the quickstart" quickstart /root/natxy/.venv/bin/natxy
+step check "make setup" inside online make -C /root/natxy setup
 keep_figures

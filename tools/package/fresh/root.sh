@@ -37,7 +37,8 @@ inside() {
 fresh_root() {
 	local release=$1 packages=$2
 	shift 2
-	mmdebstrap --variant=minbase --include="apt,$packages" "$release" "$root" "$@"
+	# A step goes on after a command that fails, whatever `set -e` says.
+	mmdebstrap --variant=minbase --include="apt,$packages" "$release" "$root" "$@" || return
 	mkdir "$root/tmp/fresh"
 	cp tools/package/fresh/*.sh plans/quickstart.yaml "$root/tmp/fresh"
 	# Where the network has a certificate of its own, pip needs it in the root too.
