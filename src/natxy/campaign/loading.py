@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from ruamel.yaml.comments import CommentedMap
 
 from natxy.campaign.model import Campaign, CampaignRun, CampaignTestbed, Tester
+from natxy.errors import PlanError, PlanFileError
 from natxy.plan.model.problems import PlanProblems, Problem
 from natxy.plan.yaml.document import document_error, parse_document, read_text
 from natxy.untrusted.validation import expectation, got, guess
@@ -20,7 +22,15 @@ _WHAT: Final = "campaign"
 
 def load_campaign(path: Path) -> Campaign:
     """Returns the campaign in a file. PlanError lists its errors; those of its plans are found by `jobs_of`."""
-    document = parse_document(path, read_text(path, _WHAT), "`name`, `testbeds` and `runs`")
+    try:
+        document = parse_document(path, read_text(path, _WHAT), "`name`, `testbeds` and `runs`")
+        return _located(path, document)
+    except PlanFileError as error:
+        # The page about plans is of no use here.
+        raise PlanError(str(error)) from error
+
+
+def _located(path: Path, document: CommentedMap) -> Campaign:
     try:
         return _checked(document)
     except PlanProblems as found:

@@ -80,14 +80,20 @@ def got(given: Any) -> str:
 
 def guess(given: object, known: Iterable[str]) -> str:
     """Returns the end of an error that suggests the `known` name nearest to the given one; empty if none is near."""
+    near = nearest(given, known)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(given: object, known: Iterable[str]) -> str | None:
+    """Returns the `known` name nearest to the given one, or None if none is near."""
     close = get_close_matches(str(given), [*map(str, known)], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return close[0] if close else None
 
 
 def guess_path(missing: Path) -> str:
-    """Returns the end of an error that suggests what is in the same folder under the nearest name, as `guess` does."""
+    """Returns the end of an error that suggests the path in the same folder with the nearest name, as `guess` does."""
     try:
-        known = [each.name for each in missing.parent.iterdir() if each.suffix == missing.suffix]
+        near = nearest(missing.name, [each.name for each in missing.parent.iterdir() if each.suffix == missing.suffix])
     except OSError:
         return ""
-    return guess(missing.name, known)
+    return f"; did you mean {str(missing.parent / near)!r}?" if near else ""

@@ -83,6 +83,6 @@ def test_only_a_near_name_is_suggested() -> None:
 def test_the_nearest_file_of_the_same_kind_is_suggested(tmp_path: Path) -> None:
     for name in ("quickstart.yaml", "quickstar.txt"):
         (tmp_path / name).touch()
-    assert guess_path(tmp_path / "quikstart.yaml") == "; did you mean 'quickstart.yaml'?"
+    assert guess_path(tmp_path / "quikstart.yaml") == f"; did you mean '{tmp_path}/quickstart.yaml'?"
     assert guess_path(tmp_path / "other.yaml") == ""
     assert guess_path(tmp_path / "missing" / "quickstart.yaml") == ""

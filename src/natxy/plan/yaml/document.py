@@ -14,7 +14,8 @@ from natxy.errors import PlanError, PlanFileError
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path, shortened
 from natxy.plan.yaml.parsing import parse
 from natxy.plan.yaml.syntax import why_no_yaml
-from natxy.untrusted.validation import guess_path
+from natxy.shipped import PLANS, shown
+from natxy.untrusted.validation import guess_path, nearest
 
 MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 """The mappings of `defaults` that an experiment overrides key by key. It replaces every other field as a whole."""
@@ -35,15 +36,19 @@ def read_text(path: Path, what: str) -> str:
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        # `natxy list plans` prints the names without the folder.
-        ready = Path("plans") / f"{path.name}.yaml"
-        near = ""
-        if isinstance(error, FileNotFoundError):
-            near = f"; did you mean {ready}?" if ready.exists() else guess_path(path)
+        near = (_guess_ready(path) or guess_path(path)) if isinstance(error, FileNotFoundError) else ""
         raise PlanError(f"the {what} {path} cannot be read: {reason}{near}") from error
     if len(content) > _LONGEST:
         raise PlanError(f"the {what} {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
     return text
+
+
+def _guess_ready(name: Path) -> str:
+    """Returns the end of an error that suggests the file of the ready plan with the nearest name, for a name alone:
+    `natxy list plans` has names too."""
+    ready = {file.stem: file for folder in (PLANS, Path("plans")) for file in folder.glob("*.yaml")}
+    near = nearest(name, ready) if name == Path(name.name) else None
+    return f"; did you mean {shown(ready[near])}?" if near else ""
 
 
 def parse_document(path: Path, text: str, expected: str) -> CommentedMap:

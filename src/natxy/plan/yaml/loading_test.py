@@ -416,6 +416,10 @@ def test_the_name_of_a_ready_plan_is_told_its_file(tmp_path: Path, monkeypatch: 
     Path("plans/ready.yaml").write_text(experiment("connections: 50k"))
     with pytest.raises(PlanError, match=r"No such file or directory; did you mean plans/ready\.yaml\?$"):
         load_plan(Path("ready"))
+    with pytest.raises(PlanError, match=r"did you mean plans/ready\.yaml\?$"):
+        load_plan(Path("redy"))
+    with pytest.raises(PlanError, match=r"did you mean /.*/plans/quickstart\.yaml\?$"):
+        load_plan(Path("quickstart"))
 
 
 DEFAULTS = """\
