@@ -44,6 +44,8 @@ _OLDEST_KERNEL: Final = (5, 11)
 _HUGE_KIB: Final = 512 * 1024
 _SPARE: Final = 4
 _USUAL_HUGE_PAGE_KIB: Final = 2048
+# How much of what killed runs left is named.
+_MOST_LEFT: Final = 5
 
 
 def probe_machines(plan: ResolvedPlan | None = None) -> dict[str, list[Finding]]:
@@ -220,7 +222,8 @@ def _stale() -> list[Finding]:
     except DutError as error:
         return [Finding(name, None, str(error), "mend or delete that file")]
     if left:
-        return [Finding(name, None, "; ".join(left), "`natxy cleanup` undoes it")]
+        more = [f"and {len(left) - _MOST_LEFT} more"] if len(left) > _MOST_LEFT else []
+        return [Finding(name, None, "; ".join(left[:_MOST_LEFT] + more), "`natxy cleanup` undoes it")]
     if os.geteuid() != 0:
         return [Finding(name, None, "unknown: only root can read what runs of root left", "run natxy with sudo")]
     return [Finding(name, True, "nothing")]
