@@ -41,6 +41,8 @@ def subclasses(cls: type[Any]) -> set[type[Any]]:
         (["tester_drops"], "reference/rpc.md", "verdict: invalid"),
         (["max_invalid"], "reference/plan.md", "default: 3"),
         (["conntrack_max"], "reference/gateways.md", "nf_conntrack_max"),
+        (["learning", "frames"], "reference/glossary.md", "neighbour discovery"),
+        (["The rest is 20 ms; RFC 2544 §23 asks for at least 5 s."], "explanation/conformance.md", "natxy: yes"),
         (["RFC 2544 §24"], "explanation/conformance.md", "natxy: lab"),
         (["RFC 2544 26.1"], "explanation/conformance.md", "natxy: yes"),
         (["Disp."], "reference/glossary.md", "as a share of the median"),
