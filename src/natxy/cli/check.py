@@ -14,7 +14,9 @@ from natxy.cli.errors import reported_errors
 
 
 def check(
-    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", autocompletion=plans, show_default=False)],
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN", help="The plan, a YAML file.", autocompletion=plans, show_default=False)
+    ],
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -24,6 +26,9 @@ def check(
             show_default=False,
         ),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Print what is wrong, and otherwise only how much is to be measured.")
+    ] = False,
     full_size: Annotated[
         bool,
         typer.Option("--at-scale", help="Print what the connections need of gateway and tester, and the longest time."),
@@ -42,7 +47,7 @@ def check(
            or /proc/sys is read-only
     """
     from natxy.cli.bodies.at_scale import at_scale
-    from natxy.cli.bodies.check import describe
+    from natxy.cli.bodies.check import describe, describe_briefly
     from natxy.cli.bodies.measuring import check_machine
     from natxy.plan.scale import left_to_the_dut
     from natxy.plan.yaml.loading import load_plan
@@ -53,7 +58,8 @@ def check(
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
         console = Console()
-        console.say("\n".join(describe(resolved, last_run(resolved.name, RUNS))))
+        described = describe_briefly if brief else describe
+        console.say("\n".join(described(resolved, last_run(resolved.name, RUNS))))
         if full_size:
             console.print()
             console.print(to_rich(at_scale(resolved)))

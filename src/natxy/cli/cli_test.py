@@ -87,6 +87,14 @@ def test_check_says_what_will_be_measured_and_touches_nothing(plan: Path, tmp_pa
     assert [*tmp_path.iterdir()] == [plan]
 
 
+def test_a_brief_check_has_numbers_in_place_of_lists(plan: Path, tmp_path: Path) -> None:
+    departures, effort = natxy("check", "--brief", plan, cwd=tmp_path).stdout.splitlines()
+    assert departures.endswith(", which `natxy check` lists without `--brief`.")
+    assert natxy("check", plan, cwd=tmp_path).stdout.splitlines()[-1] == effort
+    plan.write_text(PLAN.replace("repeat: 2", "repeat: often"))
+    assert f"{plan}:4:1: repeat: expected" in natxy("check", "--brief", plan, cwd=tmp_path).stderr
+
+
 def test_a_bad_plan_is_exit_2_with_line_and_field(plan: Path, tmp_path: Path) -> None:
     plan.write_text(PLAN.replace("repeat: 2", "repeat: often"))
     for verb in ("check", "run"):

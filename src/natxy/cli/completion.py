@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completes arguments that only natxy knows, for shells: plans, runs, experiments, gateways and words.
+"""Completes arguments that only natxy knows, for shells: plans, runs, experiments, gateways, answers and words.
 
 Shells interpret what they are given, and file names can be others'. So names with other characters than `_PLAIN` allows
 are left to the shell's own completion of files, which follows whenever natxy knows nothing.
@@ -58,15 +58,55 @@ def drivers() -> list[tuple[str, str]]:
     return [(driver.name, driver.summary) for driver in GATEWAYS.values()]
 
 
+def drivers_of_first_plans(context: typer.Context) -> list[tuple[str, str]]:
+    """Returns the drivers that `natxy init` takes on the testbed of the command line, each with its summary."""
+    from natxy.cli.guide.first_plan import Place, gateways_at
+
+    place = context.params.get("testbed") or Place.LAB
+    possible = gateways_at(Place(place)) if place in list(Place) else []
+    return [(name, summary) for name, summary in drivers() if name in possible]
+
+
+def places() -> list[str]:
+    """Returns the testbeds that `natxy init` writes plans for."""
+    from natxy.cli.guide.first_plan import Place
+
+    return [*Place]
+
+
+def translations(context: typer.Context) -> list[str]:
+    """Returns the translations that `natxy init` takes for the gateway of the command line, or for any."""
+    from natxy.cli.guide.first_plan import Place, gateways_at, translations_of
+
+    every = gateways_at(Place.HARDWARE)
+    gateway = context.params.get("gateway")
+    chosen = [gateway] if gateway in every else every
+    return sorted({kind for name in chosen for kind in translations_of(name)})
+
+
+def aspects(incomplete: str) -> list[str]:
+    """Returns what can matter about a gateway, after those before the last comma."""
+    from natxy.cli.guide.first_plan import Aspect
+
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{each}" for each in Aspect if each not in before.split(",")]
+
+
 def words() -> list[str]:
     """Returns the words that `natxy explain` knows and that are one word for a shell."""
     return sorted({name for entry in entries() for name in entry.names if _PLAIN.fullmatch(name)})
 
 
 def verbs_and_words(context: typer.Context) -> list[str]:
-    """Returns what `natxy help` describes: natxy's verbs, and the words that `natxy explain` knows."""
+    """Returns what `natxy help` describes: natxy's verbs, and the words that `natxy explain` knows.
+
+    After a verb that has others below it, such as `lab`, it returns those.
+    """
     program: Any = context.parent
-    return [*program.command.commands, *words()] if program else words()
+    verbs = program.command.commands if program else {}
+    if given := context.params.get("words"):
+        return list(getattr(verbs.get(given[0]), "commands", {}))
+    return [*verbs, *words()]
 
 
 def _paths(incomplete: str, pattern: str) -> list[str]:

@@ -69,6 +69,22 @@ def test_runs_gateways_and_words(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert _completed("natxy help dist", folder, monkeypatch) == ["disturbed"]
 
 
+def test_answers_of_a_first_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _completed("natxy init --testbed ", folder, monkeypatch) == ["lab", "hardware", "vm"]
+    assert _completed("natxy init --gateway m", folder, monkeypatch) == ["map646"]
+    assert _completed("natxy init --testbed vm --gateway m", folder, monkeypatch) == []
+    assert _completed("natxy init --gateway nftables --translation ", folder, monkeypatch) == ["none"]
+    assert _completed("natxy init --measure latency,", folder, monkeypatch) == [
+        "latency,connections",
+        "latency,throughput",
+    ]
+
+
+def test_help_completes_what_is_below_a_verb(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _completed("natxy help lab ", folder, monkeypatch) == ["up", "down"]
+    assert _completed("natxy help invalid ", folder, monkeypatch) == []
+
+
 def test_bash_asks_natxy(folder: Path) -> None:
     script = """
         eval "$(_NATXY_COMPLETE=source_bash natxy)"

@@ -7,7 +7,7 @@ What is printed is text: no markup, no emoji codes and no control characters of 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import rich.console
@@ -54,6 +54,18 @@ class LastingConsole(Console):
 def _broken(line: str, width: int) -> str:
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def beside(summaries: Mapping[str, str], width: int) -> Iterator[str]:
+    """Yields lines that fit a terminal: each name, and beside it its summary, or below it where there is no room."""
+    column = min(max(map(len, summaries), default=0), width // 3) + 2
+    for name, summary in summaries.items():
+        first, *others = textwrap.wrap(summary, width - column) or [""]
+        if len(name) + 2 > column:
+            yield name
+            name = ""
+        yield f"{name.ljust(column)}{first}".rstrip()
+        yield from (" " * column + line for line in others)
 
 
 def echo(text: str) -> None:

@@ -67,7 +67,7 @@ def test_an_error_of_natxys_own_is_none_of_the_disk() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("list foo", "'kind': expected one of 'procedures', 'searches', 'gateways', 'plans', got 'foo'\n"),
+        ("list foo", "'KIND': expected one of 'procedures', 'searches', 'gateways', 'plans', got 'foo'\n"),
         ("list gateway", "'plans', got 'gateway'; did you mean 'gateways'?\n"),
         ("run plan.yaml --repeat 0", "'--repeat': expected at least 1, got '0'\n"),
         ("run plan.yaml --repeat many", "'--repeat': expected a whole number, got 'many'\n"),

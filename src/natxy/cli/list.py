@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from natxy.cli.console import Console, echo
+from natxy.cli.console import Console, beside, echo
 from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.shipped import PLANS
@@ -31,7 +30,7 @@ class Kind(StrEnum):
 
 
 def list_names(
-    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False,
 ) -> None:
     """List procedures, searches, gateways or plans.
@@ -44,7 +43,9 @@ def list_names(
         if as_json:
             echo(json_text(entries) + "\n")
         elif (console := Console()).is_terminal:
-            for line in _broken_lines(entries, console.width):
+            # What a plan or a command takes: of a plan its file.
+            named = {entry.get("path", entry["name"]): entry["summary"] for entry in entries}
+            for line in beside(named, console.width):
                 echo(line + "\n")
         else:
             for line in _lines(entries):
@@ -94,22 +95,6 @@ def _lines(entries: list[Entry]) -> Iterator[str]:
     widths = [max(len(entry[field]) for entry in entries) for field in entries[0]] if entries else []
     for entry in entries:
         yield "  ".join(text.ljust(width) for text, width in zip(entry.values(), widths, strict=True)).rstrip()
-
-
-def _broken_lines(entries: list[Entry], width: int) -> Iterator[str]:
-    """Yields lines that fit a terminal: what a plan or a command takes, the file of a plan, and beside it the summary.
-
-    A summary beside which there is no room is below.
-    """
-    named = [(entry.get("path", entry["name"]), entry["summary"]) for entry in entries]
-    column = min(max((len(name) for name, _ in named), default=0), width // 3) + 2
-    for name, summary in named:
-        first, *others = textwrap.wrap(summary, width - column) or [""]
-        if len(name) + 2 > column:
-            yield name
-            name = ""
-        yield f"{name.ljust(column)}{first}".rstrip()
-        yield from (" " * column + line for line in others)
 
 
 ENTRIES: Final[dict[Kind, Callable[[], list[Entry]]]] = {

@@ -21,7 +21,12 @@ from natxy.untrusted.texts import json_text
 def selftest(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="A plan, to measure the tester of its testbed.", autocompletion=plans, show_default=False),
+        typer.Argument(
+            metavar="PLAN",
+            help="A plan, to measure the tester of its testbed.",
+            autocompletion=plans,
+            show_default=False,
+        ),
     ] = None,
     ports: Annotated[
         str | None,

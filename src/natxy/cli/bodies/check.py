@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from natxy.plan.departures import by_kind
+from natxy.plan.departures import by_kind, counts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
@@ -60,6 +60,18 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
     for kind, sentences in by_kind(departures(plan)).items():
         yield f"{kind}:"
         yield from (f"• {sentence}" for sentence in sentences)
+    yield from _effort(plan, earlier)
+
+
+def describe_briefly(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:
+    """Yields the last lines of `describe`, after the number of departures instead of their list."""
+    if found := departures(plan):
+        yield f"{counts(found)}, which `natxy check` lists without `--brief`."
+    yield from _effort(plan, earlier)
+
+
+def _effort(plan: ResolvedPlan, earlier: RunReader | None) -> Iterator[str]:
+    """Yields how many experiments and repetitions are to be measured, and how long that takes."""
     expected = expected_repetitions(plan, earlier) if earlier else {}
     if earlier and expected:
         counts = ", ".join(f"{name} {times(count)}" for name, count in expected.items())

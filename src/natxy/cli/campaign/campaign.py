@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from natxy.cli.completion import plans
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
 from natxy.errors import DutError
@@ -17,7 +18,10 @@ from natxy.system.interrupts import one_interrupt
 
 
 def campaign(
-    file: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="The campaign, a YAML file.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="CAMPAIGN", help="The campaign, a YAML file.", autocompletion=plans, show_default=False),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for the runs; default: campaigns/NAME.", show_default=False),

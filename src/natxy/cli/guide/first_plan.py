@@ -66,6 +66,23 @@ class Aspect(StrEnum):
     LATENCY = "latency"
 
 
+PLACES: Final[Mapping[str, str]] = {
+    Place.LAB: "on this machine, in a lab that natxy makes and removes",
+    Place.HARDWARE: "on a machine of its own, cabled to two ports of this one",
+    Place.VM: "in a virtual machine on this one",
+}
+ASPECTS: Final[Mapping[str, str]] = {
+    Aspect.CONNECTIONS: "how many connections it sets up per second",
+    Aspect.THROUGHPUT: "how many frames per second it forwards without loss, also as a share of plain forwarding",
+    Aspect.LATENCY: "for how long frames are on their way, at half of that rate",
+}
+TRANSLATIONS: Final[Mapping[str, str]] = {
+    NO_TRANSLATION: "within IPv4, or within IPv6",
+    TranslationKind.NAT64: "from IPv6 clients to IPv4 servers, with connections",
+    TranslationKind.SIIT: "between IPv6 and IPv4, address by address, without connections",
+}
+
+
 @dataclass(frozen=True)
 class Cabling:
     """Describes the tester's two ports, each a PCI address or the name of an interface, and the DUT behind them."""

@@ -8,33 +8,45 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import drivers
+from natxy.cli.completion import aspects, drivers_of_first_plans, places, translations
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 
-_PLACES = "Where the gateway runs: lab, on this machine; hardware, on a machine cabled to two ports of this one; or vm"
-
 
 def init(
-    plan: Annotated[Path, typer.Argument(help="The file to write.")] = Path("my-plan.yaml"),
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The file to write.")] = Path("my-plan.yaml"),
     testbed: Annotated[
-        str | None, typer.Option(metavar="KIND", help="lab, hardware or vm; default: lab.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="KIND", help="lab, hardware or vm; default: lab.", autocompletion=places, show_default=False
+        ),
     ] = None,
     gateway: Annotated[
         str | None,
         typer.Option(
-            metavar="DRIVER", help="The gateway; default: nftables.", autocompletion=drivers, show_default=False
+            metavar="DRIVER",
+            help="The gateway; default: nftables.",
+            autocompletion=drivers_of_first_plans,
+            show_default=False,
         ),
     ] = None,
     translation: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="nat64, siit or none; default: the gateway's usual one.", show_default=False),
+        typer.Option(
+            metavar="KIND",
+            help="nat64, siit or none; default: the gateway's usual one.",
+            autocompletion=translations,
+            show_default=False,
+        ),
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
-            metavar="WHAT,…", help="connections, throughput, latency; default: all it has.", show_default=False
+            metavar="WHAT,…",
+            help="connections, throughput, latency; default: all it has.",
+            autocompletion=aspects,
+            show_default=False,
         ),
     ] = None,
     left: Annotated[
@@ -69,6 +81,9 @@ def init(
     """
     from natxy.cli.bodies.init import cabling_of, check_new, write
     from natxy.cli.guide.first_plan import (
+        ASPECTS,
+        PLACES,
+        TRANSLATIONS,
         Answers,
         Aspect,
         Place,
@@ -78,19 +93,21 @@ def init(
         translations_of,
     )
     from natxy.cli.guide.questions import answer, one_of, some_of
+    from natxy.dut.registry import GATEWAYS
 
     with reported_errors():
         check_new(plan)
-        place = Place(answer("--testbed", testbed, _PLACES, one_of([each.value for each in Place]), "lab"))
-        drivers = gateways_at(place)
-        driver = answer("--gateway", gateway, f"Gateway ({', '.join(drivers)})", one_of(drivers), "nftables")
-        kinds = translations_of(driver)
+        where = answer("--testbed", testbed, "Where the gateway runs", one_of(PLACES), Place.LAB, PLACES)
+        place = Place(where)
+        drivers = {name: GATEWAYS[name].summary for name in gateways_at(place)}
+        driver = answer("--gateway", gateway, "Gateway", one_of(drivers), "nftables", drivers)
+        kinds = {kind: TRANSLATIONS[kind] for kind in translations_of(driver)}
+        usual = next(iter(kinds))
         # One that has no choice asks nobody.
-        asked = translation if len(kinds) > 1 or translation else kinds[0]
-        kind = answer("--translation", asked, f"Translation ({', '.join(kinds)})", one_of(kinds), kinds[0])
-        aspects = aspects_of(driver)
-        every = ",".join(aspects)
-        matters = answer("--measure", measure, "What matters", some_of(aspects), every)
+        asked = translation if len(kinds) > 1 or translation else usual
+        kind = answer("--translation", asked, "Translation", one_of(kinds), usual, kinds)
+        aspects = {each.value: ASPECTS[each] for each in aspects_of(driver)}
+        matters = answer("--measure", measure, "What matters", some_of(aspects), ",".join(aspects), aspects)
         ports = {"left": left, "right": right, "dut": dut, "dut-left": dut_left, "dut-right": dut_right}
         if place == Place.HARDWARE:
             cabling = cabling_of(ports, line_rate)

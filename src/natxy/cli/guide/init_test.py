@@ -167,7 +167,8 @@ def test_a_person_is_asked_and_asked_again(tmp_path: Path) -> None:
     done = on_terminal("\ntaiga\ntayga\nthroughput, latency\n", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "did you mean 'tayga'?" in done.stderr
-    assert done.stdout.count("Gateway (linux-forward, ") == 2
+    assert done.stdout.count("Gateway [nftables]: ") == 2
+    assert done.stdout.count("linux-forward") == 1
     found = load_plan(tmp_path / "my-plan.yaml")
     assert [each.name for each in found.experiments if each.gateway.driver == "tayga"] == ["throughput", "latency"]
 

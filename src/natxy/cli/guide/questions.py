@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from natxy.cli.console import Console, beside
 from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.untrusted.validation import expectation, got, guess
@@ -17,14 +18,22 @@ _Answer = TypeVar("_Answer")
 
 
 def answer(
-    option: str, given: str | None, question: str, read: Callable[[str], _Answer], default: str | None = None
+    option: str,
+    given: str | None,
+    question: str,
+    read: Callable[[str], _Answer],
+    default: str | None = None,
+    choices: Mapping[str, str] | None = None,
 ) -> _Answer:
     """Returns what `read` makes of the option's value, of a person's answer, or of the default.
 
-    Without a terminal nobody is asked. `read` raises PlanError for what it does not take. A person is then asked again;
-    for an option, the error names it.
+    A person is shown the choices with what each means. Without a terminal nobody is asked. `read` raises PlanError for
+    what it does not take. A person is then asked again; for an option, the error names it.
     """
     if given is None and sys.stdin.isatty():
+        if choices:
+            console = Console()
+            console.say("\n".join(["", *beside(choices, console.width)]))
         return _asked(question, read, default)
     if given is None and default is None:
         what = question[0].lower() + question[1:]
@@ -47,7 +56,7 @@ def _asked(question: str, read: Callable[[str], _Answer], default: str | None) -
             warn(str(error))
 
 
-def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
     """Returns a reader that takes one of the choices."""
 
     def read(text: str) -> str:
@@ -58,7 +67,7 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     return read
 
 
-def some_of(choices: Sequence[str]) -> Callable[[str], Collection[str]]:
+def some_of(choices: Iterable[str]) -> Callable[[str], Collection[str]]:
     """Returns a reader that takes several of the choices, with commas between them."""
 
     def read(text: str) -> Collection[str]:

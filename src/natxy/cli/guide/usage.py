@@ -50,13 +50,16 @@ _UsageError: Final[Any] = typer.BadParameter.__base__
 
 
 class Verb(TyperCommand):
-    """Writes `<path>...` in the help for an argument that takes several paths, instead of Python's type.
+    """Writes arguments in the help as `RUN` and `<path>...`, where Typer has `{RUN}` and Python's type.
 
     Typer validates arguments by pydantic, whose errors it quotes; here they have natxy's words.
     """
 
     def get_help(self, ctx: Any) -> str:
         return super().get_help(ctx).replace("<list[Path]>", "<path>...").replace("<list[str]>", "<text>...")
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _page_named(ctx):

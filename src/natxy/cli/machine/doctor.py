@@ -19,7 +19,10 @@ def doctor(
     plan: Annotated[
         Path | None,
         typer.Argument(
-            help="A plan, to examine its testbed too, also over ssh.", autocompletion=plans, show_default=False
+            metavar="PLAN",
+            help="A plan, to examine its testbed too, also over ssh.",
+            autocompletion=plans,
+            show_default=False,
         ),
     ] = None,
     fix: Annotated[

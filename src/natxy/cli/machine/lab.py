@@ -16,7 +16,9 @@ from natxy.system.interrupts import one_interrupt
 
 
 def lab_up(
-    plan: Annotated[Path, typer.Argument(help="The plan, a YAML file.", autocompletion=plans, show_default=False)],
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN", help="The plan, a YAML file.", autocompletion=plans, show_default=False)
+    ],
     experiment: Annotated[
         str | None,
         typer.Option(
