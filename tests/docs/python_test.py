@@ -28,9 +28,10 @@ def test_the_examples_run_as_they_stand(
     (tmp_path / "plan.yaml").write_text(PLAN)
     names: dict[str, Any] = {}
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(examples) == 2
-    for example in examples:
-        exec(compile(example, str(PAGE), "exec"), names)
+    *run_here, plot = [compile(example, str(PAGE), "exec") for example in examples]
+    assert len(run_here) == 2
+    for example in run_here:
+        exec(example, names)
     said = capsys.readouterr().out.splitlines()
     trials = [line for line in said if line.startswith("forwarding: traffic at ")]
     assert len(trials) > 5
@@ -39,6 +40,14 @@ def test_the_examples_run_as_they_stand(
     assert experiment.statistics is not None
     assert f"forwarding rate {experiment.statistics.median} fps" in said
     assert said[-1] == f"0 invalid trials of {len(trials)}"
+    # The libraries that draw the plot are not installed.
+    assert {text for text in plot.co_consts if str(text).startswith("step")} < described_columns()
+    assert described_columns() < api.trial_rows(names["run"])[0].keys()
+
+
+def described_columns() -> set[str]:
+    table = PAGE.read_text(encoding="utf-8").partition("| column of a trial |")[2]
+    return {name for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)}
 
 
 def test_the_page_describes_what_there_is() -> None:

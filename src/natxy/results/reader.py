@@ -40,7 +40,8 @@ class RunReader:
     repetitions have no trials, no transfers and no curves, and reading takes a small part of the time.
     """
 
-    def __init__(self, path: Path, *, trials: bool = True) -> None:
+    def __init__(self, path: Path | str, *, trials: bool = True) -> None:
+        path = Path(path)
         # Unlike pathlib's methods, these return False for a folder that may not be entered.
         file = path / RESULTS_FILE if os.path.isdir(path) else path
         self.folder = file.parent

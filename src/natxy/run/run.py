@@ -37,7 +37,9 @@ from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
 
 
-def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Sequence[Sequence[str]] = ()) -> int:
+def run_plan(
+    plan: ResolvedPlan, folder: Path | str, listener: RunListener, before: Sequence[Sequence[str]] = ()
+) -> int:
     """Measures everything and returns the exit code: 0, or the first of these that applies to an experiment:
 
     5: the engine died. 2: the gateway's table does not fit the plan. 4: a DUT could not be reached, set up or reset.
@@ -50,6 +52,7 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Se
     and Ctrl-C end the run with an exception; what was measured before is kept. A run that measured nothing removes
     the files and folders it made, unless the engine failed: its log is needed.
     """
+    folder = Path(folder)
     made = make_folder(folder)
     with sole_owner(folder):
         outcomes = Outcomes(plan.order)
@@ -66,13 +69,16 @@ def run_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Se
             raise
 
 
-def resume_plan(plan: ResolvedPlan, folder: Path, listener: RunListener, before: Sequence[Sequence[str]] = ()) -> int:
+def resume_plan(
+    plan: ResolvedPlan, folder: Path | str, listener: RunListener, before: Sequence[Sequence[str]] = ()
+) -> int:
     """Continues the run in `folder`, whose own plan is `plan`; returns the same exit codes as `run_plan`.
 
     Experiments with a result are left as they are, and so are finished repetitions and trials. Experiments that
     failed, were skipped or interrupted are continued, and repetitions without a result are measured again; those at
     the tester's limit only if the run was complete before. Raises PlanError when nothing is left to measure.
     """
+    folder = Path(folder)
     with sole_owner(folder):
         earlier = RunReader(folder).run
         # Another commit of the same version may resume it.

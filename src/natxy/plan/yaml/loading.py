@@ -29,13 +29,14 @@ MOST_EXPERIMENTS: Final = 10_000
 
 
 def load_plan(
-    path: Path, *, repeat: int | None = None, only: Sequence[str] = (), changes: Mapping[str, Any] | None = None
+    path: Path | str, *, repeat: int | None = None, only: Sequence[str] = (), changes: Mapping[str, Any] | None = None
 ) -> ResolvedPlan:
     """Returns the resolved plan; see `resolve` for `repeat` and `only`.
 
     `changes` replaces fields of the file, those of mappings one by one. PlanError lists all errors of the file that can
     be found before any of them is mended.
     """
+    path = Path(path)
     return plan_of(read_text(path, "plan"), path, repeat=repeat, only=only, changes=changes)
 
 
