@@ -199,7 +199,7 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
         run.end(1, 505_000, Verdict.FAIL)
         tab.wait_for("document.querySelectorAll('#search svg, #course svg').length == 2")
         assert tab.evaluate("document.querySelector('dd.fail').innerText") == (
-            f"traffic at 505 kfps per direction: fail, {HOSTILE}"
+            f"fail, traffic at 505 kfps per direction: {HOSTILE}"
         )
         server.kill()
         tab.wait_for("document.getElementById('connection').className == 'lost'")

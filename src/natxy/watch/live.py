@@ -8,8 +8,10 @@ from typing import Final
 
 from rich.console import Console, RenderableType
 from rich.constrain import Constrain
+from rich.control import Control
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -23,7 +25,7 @@ from natxy.results.trials import KIND_WORDS
 from natxy.system.interrupts import interrupts_held_back
 from natxy.watch.sparkline import Bar, Sparkline
 from natxy.watch.state import State
-from natxy.watch.wording import ending_text, quantity_text, transfers_text
+from natxy.watch.wording import ending_text, quantity_text, transfers_text, trial_text
 
 # Drawing takes CPU time from the measurement.
 REFRESH_S: Final = 0.4
@@ -32,8 +34,12 @@ _LABEL: Final = len("experiment")
 _LEAST_BAR: Final = 8
 _MOST_BAR: Final = 60
 _ON_THEIR_WAY: Final = 0.001
+# A terminal that knows these shows what is between them at once, so that the view does not flicker; others ignore them
+# (Synchronized Output, private mode 2026).
+_BEGIN_UPDATE: Final = "\x1b[?2026h"
+_END_UPDATE: Final = "\x1b[?2026l"
 
-VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow", "disturbed": "yellow"}
+_VERDICT_STYLE: Final = {"pass": "green", "fail": "red", "invalid": "yellow", "disturbed": "yellow"}
 _STATE_STYLE: Final = {
     ExperimentState.DONE: "green",
     ExperimentState.TESTER_LIMIT: "yellow",
@@ -116,8 +122,16 @@ class LiveWatch(RunListener):
             # A half-drawn view could not be cleared, nor one whose last line is broken by an echoed ^C: its height on
             # the terminal would be unknown.
             width = self._live.console.width - len("^C")
-            with interrupts_held_back():
+            with interrupts_held_back(), self._live.console:
+                self._send(_BEGIN_UPDATE)
                 self._live.update(Constrain(self._view(width), width), refresh=True)
+                self._send(_END_UPDATE)
+
+    def _send(self, sequence: str) -> None:
+        """Sends the terminal what takes no room on it."""
+        control = Control()
+        control.segment = Segment(sequence, control=[])
+        self._live.console.control(control)
 
     def _view(self, width: int) -> RenderableType:
         state = self._state
@@ -155,11 +169,11 @@ class LiveWatch(RunListener):
     def _add_search(self, rows: Table, experiment: PlannedExperiment, attempt: AttemptStarted, rest: int) -> None:
         state, unit = self._state, experiment.step_unit
         again = f", attempt {attempt.attempt}" if attempt.attempt > 1 else ""
-        rows.add_row("step", f"{attempt.step} of about {experiment.steps}{again}: {quantity_text(attempt.rate, unit)}")
+        rows.add_row("step", f"{attempt.step} of about {experiment.steps}: {quantity_text(attempt.rate, unit)}{again}")
         between = ""
         if attempt.lower is not None and attempt.upper is not None:
             between = f"between {format_quantity(attempt.lower, unit)} and {format_quantity(attempt.upper, unit)}"
-        tried = [Bar(each.rate, VERDICT_STYLE[each.verdict]) for each in state.tried]
+        tried = [Bar(each.rate, _VERDICT_STYLE[each.verdict]) for each in state.tried]
         rows.add_row("search" if between else "tried", Sparkline(tried, between, _most(rest, between)))
         progress = state.progress
         if progress is None:
@@ -179,7 +193,7 @@ class LiveWatch(RunListener):
     def _last(self) -> Text:
         last = self._state.last
         if isinstance(last, TrialFinished):
-            return Text(f"{last.title}: {last.verdict}, {last.reason}", style=VERDICT_STYLE[last.verdict])
+            return Text(trial_text(last), style=_VERDICT_STYLE[last.verdict])
         return Text(transfers_text(last.transfers) if last else "")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.events.listener import Listeners, RunListener
+from natxy.events.run import RunFinished
 from natxy.installation import full_version
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
+from natxy.results.records import RunState
 from natxy.run.run import run_plan
 from natxy.watch.metrics import Metrics, serving
 
@@ -63,7 +66,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
 def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path: Path) -> None:
     name = PLAN["experiments"][0]["name"]
     metrics = Metrics()
-    with serving(metrics, "0") as address:
+    with serving(metrics, "0", pytest.fail) as address:
         scraper = Scraper(address)
         code = run_plan(resolve(Plan.model_validate(PLAN)), tmp_path / "run", Listeners(metrics, scraper))
         during, after = samples(scraper.found), samples(fetched(address))
@@ -71,13 +74,15 @@ def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path:
     assert during["natxy_repetitions_done", name] == 1
     assert during["natxy_repetitions_planned", name] == 2
     assert (after["natxy_running",], after["natxy_exit_code",]) == (0, code)
-    assert after["natxy_run_info", full_version(), "nightly", "simulated"] == 1
+    assert after["natxy_run_info", str(tmp_path / "run"), full_version(), "nightly", "simulated"] == 1
     (experiment,) = RunReader(tmp_path / "run").run.experiments
     trials = [placed.trial for placed in experiment.all_trials]
     counts = Counter(trial.verdict.value for trial in trials)
     assert {key[2]: value for key, value in after.items() if key[0] == "natxy_trials_total"} == counts
     assert experiment.statistics is not None
     assert after["natxy_result", name, "rate", "fps"] == experiment.statistics.median
+    assert not any("created" in name for name, *_ in after)
+    assert during["natxy_time_left_seconds",] > after["natxy_time_left_seconds",] == 0
     sent = sum(stream.sent for trial in trials for stream in trial.result.streams)
     assert after["natxy_frames_sent_total", name] == sent
 
@@ -86,13 +91,45 @@ def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path:
 def test_a_wrong_address_is_named(address: str) -> None:
     with (
         pytest.raises(PlanError, match=f"--metrics {address}: expected PORT or HOST:PORT"),
-        serving(Metrics(), address),
+        serving(Metrics(), address, pytest.fail),
     ):
         pass
 
 
 def test_a_taken_port_is_named() -> None:
-    with serving(Metrics(), "0") as address:
+    with serving(Metrics(), "0", pytest.fail) as address:
         port = address.split(":")[2].removesuffix("/metrics")
-        with pytest.raises(PlanError, match=f"--metrics {port}: .*choose another port"), serving(Metrics(), port):
+        with (
+            pytest.raises(PlanError, match=f"--metrics {port}: .*choose another port"),
+            serving(Metrics(), port, pytest.fail),
+        ):
             pass
+
+
+def test_the_last_values_can_be_fetched_by_who_fetches_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.chain([0.0, 30.0], itertools.repeat(45.0))
+    monkeypatch.setattr("natxy.watch.metrics.monotonic", lambda: next(clock))
+    last: list[str] = []
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        last.append(fetched(address))
+
+    metrics = Metrics()
+    with serving(metrics, "0", tell) as address:
+        fetched(address)
+        fetched(address)
+        metrics.receive(RunFinished(state=RunState.DONE, exit_code=3))
+    assert told == ["The metrics of the end wait to be fetched, at most 18 s."]
+    assert samples(last[0])["natxy_exit_code",] == 3
+
+
+def test_a_run_does_not_wait_for_who_fetches_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.chain([0.0, 1.0], itertools.repeat(45.0))
+    monkeypatch.setattr("natxy.watch.metrics.monotonic", lambda: next(clock))
+    metrics = Metrics()
+    with serving(metrics, "0", pytest.fail) as address:
+        fetched(address)
+        fetched(address)
+        metrics.receive(RunFinished(state=RunState.DONE, exit_code=0))

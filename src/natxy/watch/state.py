@@ -27,8 +27,12 @@ from natxy.watch.time_left import TimeLeft
 
 @dataclass(frozen=True)
 class Tried:
-    """A rate that the search of the current repetition has tried, in the experiment's `step_unit`."""
+    """A step that the search of the current repetition has tried, with the verdict of its last attempt.
 
+    The rate is in the experiment's `step_unit`.
+    """
+
+    step: int
     rate: float
     verdict: Verdict
 
@@ -47,7 +51,7 @@ class Second(NamedTuple):
 class State(RunListener):
     """The state of a run after the events so far; before the first one it has no `run`.
 
-    `tried` has the attempts of the current repetition, and `course` the seconds of the trial that runs or, between two
+    `tried` has the steps of the current repetition, and `course` the seconds of the trial that runs or, between two
     trials, of the last one, which `course_title` names. `done` counts the finished repetitions of each experiment.
     """
 
@@ -83,6 +87,13 @@ class State(RunListener):
         if self.experiment is None:
             return 0.0
         return self.time_left.share_done(self.experiment, self.attempt.step if self.attempt else 1)
+
+    @property
+    def seconds_left(self) -> float:
+        """The time that the run still takes; 0 before its first repetition and after its end."""
+        if self.experiment is None or self.ended:
+            return 0.0
+        return self.time_left.seconds(self.experiment, self.attempt.step if self.attempt else 1)
 
     @property
     def time_left_text(self) -> str:
@@ -128,7 +139,10 @@ class State(RunListener):
         self.invalid += event.verdict == Verdict.INVALID
         self.disturbed += event.verdict == Verdict.DISTURBED
         if self.attempt and (event.purpose == Purpose.MEASURE or event.verdict != Verdict.PASS):
-            self.tried.append(Tried(self.attempt.rate, event.verdict))
+            # A step is repeated until it decides something.
+            if self.tried and self.tried[-1].step == event.step:
+                self.tried.pop()
+            self.tried.append(Tried(event.step, self.attempt.rate, event.verdict))
 
     def transfers_finished(self, event: TransfersFinished) -> None:
         self._step_finished(event.experiment, event.repetition, event.number)

@@ -199,8 +199,8 @@ def drawn(plan: ResolvedPlan, width: int, *events: Event) -> list[list[str]]:
     return [lines for lines in views if any(line.lstrip().startswith("plan ") for line in lines)][:-1]
 
 
-def trial_events(step: int, rate: float, verdict: Verdict) -> list[Event]:
-    of = {"experiment": "x", "repetition": 1, "step": step, "attempt": 1}
+def trial_events(step: int, rate: float, verdict: Verdict, attempt: int = 1) -> list[Event]:
+    of = {"experiment": "x", "repetition": 1, "step": step, "attempt": attempt}
     trial = of | {"kind": TrialKind.TRAFFIC, "purpose": Purpose.MEASURE, "rate_fps": rate}
     seconds: list[Event] = [
         TrialProgress(kind=TrialKind.TRAFFIC, elapsed_s=second, planned=4000, sent=second * 1000, received=received)
@@ -212,8 +212,8 @@ def trial_events(step: int, rate: float, verdict: Verdict) -> list[Event]:
         | {"received": 3500, "lost": 500, "sent_per_second": [1000] * 4, "received_per_second": [1000, 500, 1000, 1000]}
         | {"late_ns": 1, "tester_pause_s": 0, "gateway_pause_s": None, "dut_load": None}
     )
-    attempt = AttemptStarted.model_validate(of | {"rate": rate, "lower": 1e4, "upper": 1e6})
-    return [attempt, TrialStarted.model_validate(trial), *seconds, finished]
+    begun = AttemptStarted.model_validate(of | {"rate": rate, "lower": 1e4, "upper": 1e6})
+    return [begun, TrialStarted.model_validate(trial), *seconds, finished]
 
 
 @pytest.mark.parametrize("width", [60, 140])
@@ -222,15 +222,42 @@ def test_the_view_fits_its_terminal_and_keeps_its_height(
 ) -> None:
     monkeypatch.setattr(sys.modules["natxy.watch.live"], "REFRESH_S", 0.0)
     events = [*trial_events(1, 5e5, Verdict.FAIL), *trial_events(2, 2e5, Verdict.PASS)]
+    # A step has one bar, however often it was tried.
+    events += trial_events(2, 2e5, Verdict.PASS, attempt=2)
     views = drawn(plan, width, repetition("x", 1), *events)
-    assert len(views) == 1 + len(events) - 2, "one for each event but the starts of the trials"
+    assert len(views) == 1 + len(events) - 3, "one for each event but the starts of the trials"
     assert {len(view) for view in views[1:]} == {len(views[1])}
     assert max(len(line) for view in views for line in view) <= width - 2
     text = "\n".join(views[-1])
     assert re.search(r"^ +search  █▁  between 10 kfps and 1 Mfps$", text, re.MULTILINE)
     assert re.search(r"^ +missing  ▁▁█▁  500$", "\n".join(views[-2]), re.MULTILINE)
-    assert "traffic at 200 kfps per direction: pass" in text
-    assert "2, 0 of them invalid" in text
+    assert "pass, traffic at 200 kfps per direction: why" in text
+    assert "3, 0 of them invalid" in text
+
+
+class Writes(io.StringIO):
+    """A terminal that keeps what it is sent at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.sent.append(text)
+        return len(text)
+
+
+def test_a_terminal_shows_a_view_when_it_has_all_of_it(plan: ResolvedPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["natxy.watch.live"], "REFRESH_S", 0.0)
+    terminal = Writes()
+    with LiveWatch(Console(file=terminal, force_terminal=True, width=80)) as watch:
+        for event in (started(plan), repetition("x", 1), *trial_events(1, 5e5, Verdict.FAIL)):
+            terminal.sent.clear()
+            watch.receive(event)
+            if not isinstance(event, RunStarted | TrialStarted):
+                (view,) = terminal.sent
+                assert view.startswith("\x1b[?2026h")
+                assert view.endswith("\x1b[?2026l")
 
 
 def test_bars_are_as_high_as_their_values_and_the_last_ones_fit() -> None:

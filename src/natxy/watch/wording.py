@@ -6,11 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from natxy.events.run import ExperimentFinished, PlannedExperiment, RepetitionFinished
-from natxy.events.trials import Transferred
+from natxy.events.trials import Transferred, TrialFinished
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.report.words.states import STATE_WORDS
 from natxy.results.bounded import Bounded
 from natxy.results.records import State
+
+
+def trial_text(trial: TrialFinished) -> str:
+    """Returns how a trial ended; where a line has too little room, the verdict stays."""
+    return f"{trial.verdict}, {trial.title}: {trial.reason}"
 
 
 def transfers_text(found: Mapping[str, Transferred]) -> str:

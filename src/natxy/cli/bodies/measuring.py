@@ -131,7 +131,7 @@ def watched(
         listeners: list[RunListener] = []
         if metrics is not None:
             listeners.append(counted := Metrics())
-            console.say(f"Metrics: {stack.enter_context(serving(counted, metrics))}")
+            console.say(f"Metrics: {stack.enter_context(serving(counted, metrics, console.say))}")
         view = stack.enter_context(LiveWatch(console)) if console.is_terminal else PlainWatch(console)
         if events is not None:
             listeners.append(stack.enter_context(events_to(events, lambda text: view.receive(Warned(text=text)))))

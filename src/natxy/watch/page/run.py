@@ -22,7 +22,7 @@ from natxy.untrusted.values import utc
 from natxy.watch.page.follow import Follower
 from natxy.watch.page.shell import rendered
 from natxy.watch.state import State
-from natxy.watch.wording import ending_text, quantity_text, transfers_text
+from natxy.watch.wording import ending_text, quantity_text, transfers_text, trial_text
 
 # Longer searches would take a browser too long to draw each time.
 _MOST_STEPS: Final = 200
@@ -92,7 +92,7 @@ def _facts(state: State) -> Iterator[tuple[str, str]]:
         counts = f"{progress.sent:,} of {progress.planned:,} sent, {missing:,} missing"
         yield KIND_WORDS[progress.kind].capitalize(), counts
     if isinstance(last, TrialFinished):
-        yield "Last trial", f"{last.title}: {last.verdict}, {last.reason}"
+        yield "Last trial", trial_text(last)
         if last.dut_load and last.dut_load.elapsed_s:
             cores = len(last.dut_load.cores)
             yield "Gateway", f"{last.dut_load.busy_s / last.dut_load.elapsed_s:.2f} of {cores} cores busy in that trial"
