@@ -17,12 +17,14 @@ from natxy.report.page.terms import Explainer
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
 from natxy.results.records import ExperimentRecord
+from natxy.results.statistics import Summary
 from natxy.system.whole_file import whole_file
 
 _NOTE: Final = (
     "Medians, with their 95 % confidence intervals in brackets; in parentheses, the share of the first place that has "
-    "a result."
+    "a result, unless one of both is a bound."
 )
+_NO_BREAK: Final = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def render(campaign: CampaignResults, folder: Path) -> str:
         period=f"{_moment(times[0])} to {_moment(times[-1])} UTC",
         places=campaign.places,
         rows=[Row(run, [cell(job, folder) for job in jobs]) for run, jobs in campaign.matrix.items()],
-        left=[(f"{job.run} on {job.place}", job.state.value, job.reason) for job in campaign.left],
+        left=[(f"{job.run} on {job.place}", job.state.value, job.reason, _log(job, folder)) for job in campaign.left],
         figures=[_figures(run, [job for job in jobs if job]) for run, jobs in campaign.matrix.items()],
         note=_NOTE,
         failures=_failures(campaign),
@@ -81,11 +83,22 @@ def cell(job: JobResult | None, folder: Path) -> Cell | None:
     return Cell(_headline(job), job.state.value, link, elsewhere)
 
 
+def _log(job: JobResult, folder: Path) -> str:
+    """Returns the link to what natxy printed in the attempts at a job; an empty one if there were none."""
+    log = f"{job.folder}.log"
+    return quote(log) if job.folder and (folder / log).is_file() else ""
+
+
 def _headline(job: JobResult) -> str:
     """Returns the first result of a job that is done, and how many more there are; nothing for other jobs."""
     measured = [each for each in _experiments(job) if each.statistics]
-    text = headlines.headline(measured[0]) if measured else ""
-    return f"{text} and {len(measured) - 1} more" if len(measured) > 1 else text
+    text = _whole(headlines.headline(measured[0])) if measured else ""
+    return f"{text} +{len(measured) - 1}" if len(measured) > 1 else text
+
+
+def _whole(text: str) -> str:
+    """Returns a text that stays on one line, so that a column can be narrow."""
+    return text.replace(" ", _NO_BREAK)
 
 
 def _experiments(job: JobResult) -> Sequence[ExperimentRecord]:
@@ -111,15 +124,22 @@ def _title(experiments: Sequence[ExperimentRecord | None]) -> str:
 
 
 def _values(experiments: Sequence[ExperimentRecord | None]) -> Iterator[str]:
-    first = next((each for each in experiments if each and each.statistics), None)
+    first = next((each.statistics for each in experiments if each and each.statistics), None)
     for each in experiments:
         if each is None or each.statistics is None:
             yield wording.ABSENT
-        elif first is None or first.statistics is None or each is first or not first.statistics.median:
-            yield headlines.with_interval(each)
+        elif share := _share(each.statistics, first):
+            yield f"{headlines.with_interval(each)} {_whole(share)}"
         else:
-            share = 100 * each.statistics.median / first.statistics.median
-            yield f"{headlines.with_interval(each)} ({wording.percent(share, 1)})"
+            yield headlines.with_interval(each)
+
+
+def _share(own: Summary, first: Summary | None) -> str:
+    """Returns a median as a share of the first one; nothing for that itself, and where one of both is a bound."""
+    exact = first and not first.bounded_median.bound and not own.bounded_median.bound
+    if first is None or own is first or not exact or not first.median:
+        return ""
+    return f"({wording.percent(100 * own.median / first.median, 1)})"
 
 
 def _failures(campaign: CampaignResults) -> Table:

@@ -46,13 +46,14 @@ def attempt(
     )
 
 
-def measured(folder: Path, limit: str) -> None:
+def measured(folder: Path, limit: str, *further: str) -> None:
     experiment = {
         "name": "a", "title": EVIL, "procedure": "throughput",
         "gateway": {"driver": "simulated", "forwarding_fps": limit},
         "search": {"min_rate": "1k", "max_rate": "100k", "error": "1k"},
     }  # fmt: skip
-    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": 1, "experiments": [experiment]}
+    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": 1}
+    plan["experiments"] = [experiment, *({**experiment, "name": name} for name in further)]
     assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
 
 
@@ -74,9 +75,9 @@ def test_the_page_has_each_figure_by_place_and_what_failed_and_why(tmp_path: Pat
     page = write_campaign_report(tmp_path).read_text()
     assert "<script" not in page
     assert re.search(r'badge failed">2 of 3 measured<', page)
-    assert re.search(r'<a href="runs/x/one/report.html">\d+(\.\d+)? kfps</a></td>', page)
-    assert re.search(r'<a href="runs/x/two%40one/report.html">\d+(\.\d+)? kfps</a> <span class="note">on one<', page)
-    assert re.search(r"kfps \((4\d|5\d)\.\d %\)", page)
+    assert re.search(r'<a href="runs/x/one/report.html">\d+(\.\d+)?\xa0kfps</a></td>', page)
+    assert re.search(r'<a href="runs/x/two%40one/report.html">\d+(\.\d+)?\xa0kfps</a> <span class="note">on one<', page)
+    assert re.search(r"kfps \((4\d|5\d)\.\d\xa0%\)", page)
     assert "<b>y on two</b>: failed: two is set aside" in page
     assert "<b>two</b> was set aside after several jobs in a row failed: dead" in page
     assert "Attempts without a result (1)" in page
@@ -115,10 +116,23 @@ def test_a_run_that_is_not_done_has_no_figures_and_one_without_a_report_no_link(
     for run in ("x", "y"):
         measured(tmp_path / f"runs/{run}/one", "40k")
     (tmp_path / "runs/y/one/report.html").touch()
+    (tmp_path / "runs/y/one.log").touch()
     with closing(RunStore(tmp_path / "runs/y/one/results.sqlite", resume=True)) as store:
         store.finish_run(RunState.FAILED)
     page = write_campaign_report(tmp_path).read_text()
-    assert re.search(r"<td>\d+(\.\d+)? kfps</td>", page)
+    assert re.search(r"<td>\d+(\.\d+)?\xa0kfps</td>", page)
     assert '<td><a href="runs/y/one/report.html">report</a> <span class="badge failed">waiting</span></td>' in page
+    assert '<b>y on one</b>: waiting: dead (<a href="runs/y/one.log">log</a>)' in page
     assert "<h3>x</h3>" in page
     assert "<h3>y</h3>" not in page
+
+
+def test_bounds_are_not_compared_and_further_results_are_counted(tmp_path: Path) -> None:
+    jobs = tuple(LoggedJob(run="x", place=place) for place in ("one", "two"))
+    attempts = [entry for job in jobs for entry in attempt(job, job.place, f"runs/x/{job.place}")]
+    log(tmp_path, CampaignStarted(name="night", jobs=jobs, done=0), *attempts)
+    for job in jobs:
+        measured(tmp_path / f"runs/x/{job.place}", "1M", "b", "c")
+    page = write_campaign_report(tmp_path).read_text()
+    assert page.count("<td>≥\xa0100\xa0kfps +2</td>") == 2
+    assert "100.0" not in page
