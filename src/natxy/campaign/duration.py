@@ -4,30 +4,63 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from natxy.campaign.jobs import Job
+from natxy.campaign.model import Campaign
 from natxy.campaign.queue import Ending, Queue
+from natxy.locks.session import claims
+from natxy.run.cores import most_cores
+
+# Claims of these belong to one run wherever its tester is; others are of the tester's machine.
+_EVERYWHERE: Final = ("gateway ", "host ", "tester ")
+# The cores that a run takes by itself are the first ones, and those that a testbed names exist on its tester.
+_CORES: Final = range(1024)
 
 
-def duration_s(jobs: Sequence[Job]) -> float:
-    """Returns about the seconds until all jobs are measured, if none fails, by going through the campaign's queue."""
-    testbeds = [*dict.fromkeys(testbed for job in jobs for testbed in job.testbeds)]
-    queue = Queue(jobs, testbeds, max_failures=1)
+def machines_of(campaign: Campaign) -> dict[str, str]:
+    """Returns the machine of each testbed's tester, as far as that tells two of them apart."""
+    targets = {name: testbed.tester and testbed.tester.ssh for name, testbed in campaign.testbeds.items()}
+    return {name: f"{target.host}:{target.port} {target.config}" if target else "" for name, target in targets.items()}
+
+
+def duration_s(jobs: Sequence[Job], testers: Mapping[str, str]) -> float:
+    """Returns about the seconds until all jobs are measured, if none fails, by going through the campaign's queue.
+
+    `testers`: the machine of each testbed's tester. Testbeds that claim the same cores, ports or gateway measure one
+    after the other.
+    """
+    queue = Queue(jobs, [*testers], max_failures=1)
     under_way: list[tuple[float, int, str, Job]] = []
+    waiting: list[tuple[str, Job, frozenset[str]]] = []
+    held: dict[str, frozenset[str]] = {}
+    now_s, count = 0.0, 0
     busy: set[str] = set()
-    now_s = 0.0
-
-    def begin(testbed: str) -> None:
-        if testbed not in busy and (job := queue.take(testbed)):
-            busy.add(testbed)
-            heapq.heappush(under_way, (now_s + job.estimate_s, len(under_way), testbed, job))
-
-    for testbed in testbeds:
-        begin(testbed)
-    while under_way:
+    offered = [*testers]
+    while True:
+        for testbed in offered:
+            if testbed not in busy and (job := queue.take(testbed)):
+                busy.add(testbed)
+                waiting.append((testbed, job, _claims(job, testbed, testers[testbed])))
+        used = set().union(*held.values())
+        for each in [*waiting]:
+            testbed, job, claimed = each
+            if used.isdisjoint(claimed):
+                waiting.remove(each)
+                held[testbed] = claimed
+                used |= claimed
+                count += 1
+                heapq.heappush(under_way, (now_s + job.estimate_s, count, testbed, job))
+        if not under_way:
+            return now_s
         now_s, _, testbed, job = heapq.heappop(under_way)
         busy.discard(testbed)
-        for each in [testbed, *queue.finish(job, testbed, Ending.DONE)]:
-            begin(each)
-    return now_s
+        del held[testbed]
+        offered = [testbed, *queue.finish(job, testbed, Ending.DONE)]
+
+
+def _claims(job: Job, testbed: str, tester: str) -> frozenset[str]:
+    plan = job.plans[testbed]
+    found = claims(plan, most_cores(plan), _CORES)
+    return frozenset(name if name.startswith(_EVERYWHERE) else f"{tester} {name}" for name in found)

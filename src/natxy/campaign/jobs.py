@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from natxy.campaign.model import Campaign, CampaignRun
 from natxy.errors import PlanError
@@ -33,7 +35,7 @@ class Job:
     def testbeds(self) -> tuple[str, ...]:
         return tuple(self.plans)
 
-    @property
+    @cached_property
     def estimate_s(self) -> float:
         """Returns about how long the preferred testbed takes."""
         return estimate_s(next(iter(self.plans.values())))
@@ -46,24 +48,33 @@ class Job:
 
 def jobs_of(campaign: Campaign, file: Path) -> list[Job]:
     """Returns the jobs in the campaign's order. `file`: that of the campaign. Raises PlanError for errors of plans."""
-    return [_job(campaign, run, place, file.parent) for run in campaign.runs for place in run.on]
+    settings = {
+        name: testbed.testbed.model_dump(mode="json", exclude_none=True) for name, testbed in campaign.testbeds.items()
+    }
+    return [job for run in campaign.runs for job in _jobs(campaign, run, settings, file.parent)]
 
 
-def _job(campaign: Campaign, run: CampaignRun, place: str, folder: Path) -> Job:
-    return Job(
-        run=run.name,
-        place=place,
-        plans=dict(_plans(campaign, run, place, folder)),
-        prepare=run.prepare,
-        priority=run.priority,
-        after=frozenset(run.after),
-    )
+def _jobs(
+    campaign: Campaign, run: CampaignRun, settings: Mapping[str, Mapping[str, Any]], folder: Path
+) -> Iterator[Job]:
+    # Testbeds that are set alike share a plan: there may be hundreds, and to load one takes a hundredth of a second.
+    loaded: dict[str, ResolvedPlan] = {}
 
+    def plan(testbed: str) -> ResolvedPlan:
+        key = repr(settings[testbed])
+        if key not in loaded:
+            try:
+                loaded[key] = load_plan(folder / run.plan, changes={**run.overrides, "testbed": settings[testbed]})
+            except PlanError as error:
+                raise type(error)(f"the run {run.name} on {testbed}: {error}") from error
+        return loaded[key]
 
-def _plans(campaign: Campaign, run: CampaignRun, place: str, folder: Path) -> Iterator[tuple[str, ResolvedPlan]]:
-    for testbed in campaign.candidates(place):
-        settings = campaign.testbeds[testbed].testbed.model_dump(mode="json", exclude_none=True)
-        try:
-            yield testbed, load_plan(folder / run.plan, changes={**run.overrides, "testbed": settings})
-        except PlanError as error:
-            raise type(error)(f"the run {run.name} on {testbed}: {error}") from error
+    for place in run.on:
+        yield Job(
+            run=run.name,
+            place=place,
+            plans={testbed: plan(testbed) for testbed in campaign.candidates(place)},
+            prepare=run.prepare,
+            priority=run.priority,
+            after=frozenset(run.after),
+        )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign.duration import duration_s
+from natxy.campaign.duration import duration_s, machines_of
 from natxy.campaign.jobs import jobs_of
 from natxy.campaign.loading import load_campaign
 from natxy.errors import PlanError
@@ -56,8 +56,35 @@ def test_a_job_is_a_run_at_a_place_with_the_plan_of_each_testbed_that_can_take_i
 
 def test_a_campaign_takes_as_long_as_its_slowest_testbed(file: Path) -> None:
     x, far, y = jobs_of(load_campaign(file), file)
-    assert duration_s([x, far]) == pytest.approx(x.estimate_s)
-    assert duration_s([x, far, y]) == pytest.approx(x.estimate_s + y.estimate_s)
+    apart = {name: name for name in ("one", "two", "far")}
+    assert duration_s([x, far], apart) == pytest.approx(x.estimate_s)
+    assert duration_s([x, far, y], apart) == pytest.approx(x.estimate_s + y.estimate_s)
+
+
+def test_testbeds_with_the_same_cores_or_gateway_measure_one_after_the_other(file: Path) -> None:
+    dut = "dut: {ssh: root@dut, left: eth1, right: eth2}"
+    hardware = f"testbed: {{kind: hardware, left: {{interface: a}}, right: {{interface: b}}, {dut}}}"
+    testbeds = {
+        "one": "testbed: {kind: lab}",
+        "two": "testbed: {kind: lab, tester_cores: [1], dut_cores: 1}",
+        "cores": "testbed: {kind: lab, tester_cores: [2], dut_cores: 1}",
+        "far": "testbed: {kind: lab}, tester: root@far",
+        "port": "testbed: {kind: lab}, tester: {ssh: {host: far, port: 2222}}",
+        "near-hardware": hardware,
+        "far-hardware": f"{hardware}, tester: root@other",
+    }
+    written = "\n".join(f"  {name}: {{{testbed}}}" for name, testbed in testbeds.items())
+
+    def duration_of(*names: str) -> float:
+        file.write_text(f"name: n\ntestbeds:\n{written}\nruns: [{{name: x, plan: p.yaml, on: [{', '.join(names)}]}}]")
+        campaign = load_campaign(file)
+        jobs = jobs_of(campaign, file)
+        return duration_s(jobs, machines_of(campaign)) / jobs[0].estimate_s
+
+    assert duration_of("one", "two") == pytest.approx(2)
+    assert duration_of("one", "far", "port") == pytest.approx(1)
+    assert duration_of("one", "two", "cores", "far") == pytest.approx(3)
+    assert duration_of("near-hardware", "far-hardware") == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

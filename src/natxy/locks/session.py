@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -17,16 +17,16 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.testbeds.namespaces import other_labs
 
 
-def claims(plan: ResolvedPlan, dut_cores: int) -> Iterator[str]:
+def claims(plan: ResolvedPlan, dut_cores: int, usable: Iterable[int]) -> Iterator[str]:
     """Yields the names of what no other session may use meanwhile: cores, ports and hosts of the tester, and the DUT.
 
-    `dut_cores`: how many cores the plan needs for its gateways. A lab and a virtual machine have only cores to claim:
-    every run makes its own.
+    `dut_cores`: how many cores the plan needs for its gateways; `usable`: those that natxy may run on. A lab and a
+    virtual machine have only cores to claim: every run makes its own.
     """
     testbed = plan.testbed
     if testbed.in_virtual_time:
         return
-    if cores := testbed.assign_cores(os.sched_getaffinity(0), dut_cores):
+    if cores := testbed.assign_cores(usable, dut_cores):
         yield from (f"core {core}" for core in {*cores.tester, *cores.dut})
     if ports := testbed.engine_ports:
         yield from (f"port {port.pci or port.interface}" for port in ports.of_cables)
@@ -59,7 +59,7 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
     dut = plan.testbed.dut_location
     there = [tester.location.ssh for tester in plan.testbed.further_testers] + ([dut.ssh] if dut and dut.ssh else [])
     with ExitStack() as held:
-        held.enter_context(exclusive(claims(plan, dut_cores), waiting))
+        held.enter_context(exclusive(claims(plan, dut_cores, os.sched_getaffinity(0)), waiting))
         # Plans that name the machines alike reserve them in the same order, so that no two wait for each other.
         own: set[str] = set()
         for _, target in sorted({(each.host, each.port or 0, str(each.config)): each for each in there}.items()):

@@ -58,16 +58,15 @@ HOSTS = {"left": {"ssh": "a", "interface": "eth0"}, "right": {"ssh": "b", "inter
     ],
 )  # fmt: skip
 def test_a_session_claims_its_cores_and_ports_and_what_others_can_reach(
-    testbed: dict[str, Any], claimed: set[str], monkeypatch: pytest.MonkeyPatch
+    testbed: dict[str, Any], claimed: set[str]
 ) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     experiment: dict[str, Any] = EXPERIMENT
     if testbed["kind"] == "hosts":
         experiment = {"name": "a", "gateway": "linux-forward", "procedure": "tcp-goodput"}
     if gateway := {"loop": "wire", "simulated": "simulated"}.get(testbed["kind"]):
         experiment = EXPERIMENT | {"gateway": gateway}
     plan = Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [experiment]})
-    assert {*claims(resolve(plan), 1)} == claimed
+    assert {*claims(resolve(plan), 1, range(4))} == claimed
 
 
 def test_who_is_waited_for_and_who_measures_beside_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

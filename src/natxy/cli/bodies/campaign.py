@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from natxy.campaign.campaign import Workers
-from natxy.campaign.duration import duration_s
+from natxy.campaign.duration import duration_s, machines_of
 from natxy.campaign.jobs import Job
 from natxy.campaign.model import Campaign
 from natxy.campaign.queue import JobState
@@ -32,7 +32,8 @@ def cleaned_up(workers: AbstractContextManager[Workers]) -> Iterator[Workers]:
                 warn(f"{described(returned.entry)} could not be undone: {returned.problem}")
 
 
-def described_campaign(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]:
+def described_campaign(campaign: Campaign, jobs: Sequence[Job], *, apart: bool) -> Iterator[str]:
+    """Yields the lines of `--check`; `apart`: each testbed's worker is a machine of its own."""
     yield f"{campaign.name}: {campaign.description}" if campaign.description else campaign.name
     runs, testbeds = Counter(job.run for job in jobs), campaign.testbeds
     yield f"{counted(len(jobs), 'job')}: {counted(len(runs), 'run')} on {counted(len(testbeds), 'testbed')}"
@@ -42,7 +43,9 @@ def described_campaign(campaign: Campaign, jobs: Sequence[Job]) -> Iterator[str]
         after = f", after {', '.join(sorted(job.after))}" if job.after else ""
         yield f"- {job.key}: {counted(len(plan.experiments), 'experiment')} on {on}, {_about(job.estimate_s)}{after}"
     one_s = sum(job.estimate_s for job in jobs)
-    yield f"{_about(duration_s(jobs))} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
+    testers = {name: name for name in testbeds} if apart else machines_of(campaign)
+    together_s = duration_s(jobs, testers)
+    yield f"{_about(together_s)} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
 
 
 def _about(seconds: float) -> str:

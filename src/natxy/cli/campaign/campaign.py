@@ -60,7 +60,7 @@ def campaign(
     with reported_errors(), one_interrupt():
         found = load_campaign(file)
         jobs = jobs_of(found, file)
-        console.say("\n".join(described_campaign(found, jobs)))
+        console.say("\n".join(described_campaign(found, jobs, apart=scheduler is not None)))
         if only_check:
             return
         try:
