@@ -19,11 +19,12 @@ from natxy.campaign.log import (
     TestbedSetAside,
     campaign_log,
 )
-from natxy.campaign.model import Campaign
+from natxy.campaign.model import Campaign, CampaignTestbed
 from natxy.campaign.queue import JobState, Queue
-from natxy.campaign.task import Outcome, Task, is_complete
+from natxy.campaign.task import Outcome, Task, fingerprint, is_complete
 from natxy.errors import PlanError
 from natxy.events.base import Event
+from natxy.plan.experiment import ResolvedPlan
 from natxy.run.folder import PLAN_FILE, sole_owner
 
 CAMPAIGNS: Final = Path("campaigns")
@@ -53,7 +54,8 @@ def carry_out_campaign(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with sole_owner(folder), campaign_log(folder) as log:
-        _check_plans(jobs, folder)
+        texts = _Texts()
+        _check_plans(jobs, folder, texts)
         done = frozenset(job.key for job in jobs if any(is_complete(folder / job.folder(each)) for each in job.plans))
         queue = Queue(jobs, [*campaign.testbeds], campaign.max_failures, done)
 
@@ -66,7 +68,7 @@ def carry_out_campaign(
         interrupted = True
         try:
             with workers() as used:
-                _work(campaign, queue, folder, used, note)
+                _work(campaign, queue, folder, used, note, texts)
             interrupted = False
         finally:
             states = queue.states()
@@ -82,7 +84,27 @@ def _left(job: LoggedJob, state: JobState, reason: str) -> LoggedJob:
     return job.model_copy(update={"state": state, "reason": reason})
 
 
-def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note: Callable[[Event], None]) -> None:
+class _Texts:
+    """Writes plans as YAML, each once: testbeds that are set alike share theirs."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, str] = {}
+
+    def of(self, plan: ResolvedPlan) -> str:
+        """Returns the text of a plan of a job; the jobs keep the plans, and so their ids."""
+        if id(plan) not in self._written:
+            self._written[id(plan)] = plan.to_yaml()
+        return self._written[id(plan)]
+
+
+def _work(
+    campaign: Campaign,
+    queue: Queue,
+    folder: Path,
+    workers: Workers,
+    note: Callable[[Event], None],
+    texts: _Texts,
+) -> None:
     """Keeps each testbed busy until no job is left for any."""
     under_way: dict[str, Job] = {}
 
@@ -91,8 +113,7 @@ def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note
             under_way[testbed] = job
             own = job.folder(testbed)
             note(JobStarted(run=job.run, place=job.place, testbed=testbed, folder=str(own)))
-            plan, tester = job.plans[testbed].to_yaml(), campaign.testbeds[testbed].tester
-            workers.submit(testbed, Task(job.key, (folder / own).absolute(), plan, job.prepare, tester))
+            workers.submit(testbed, _task(job, testbed, folder.absolute(), campaign.testbeds[testbed], texts))
 
     for testbed in campaign.testbeds:
         begin(testbed)
@@ -117,7 +138,19 @@ def _work(campaign: Campaign, queue: Queue, folder: Path, workers: Workers, note
             begin(each)
 
 
-def _check_plans(jobs: Sequence[Job], folder: Path) -> None:
+def _task(job: Job, testbed: str, folder: Path, used: CampaignTestbed, texts: _Texts) -> Task:
+    return Task(
+        key=job.key,
+        folder=folder / job.folder(testbed),
+        plan=texts.of(job.plans[testbed]),
+        prepare=job.prepare,
+        tester=used.tester,
+        place=used.place,
+        holder=f"{folder.name}-{testbed}-{fingerprint(folder)}",
+    )
+
+
+def _check_plans(jobs: Sequence[Job], folder: Path, texts: _Texts) -> None:
     for job in jobs:
         for testbed, plan in job.plans.items():
             written = folder / job.folder(testbed) / PLAN_FILE
@@ -125,7 +158,7 @@ def _check_plans(jobs: Sequence[Job], folder: Path) -> None:
                 before = written.read_text(encoding="utf-8")
             except OSError:
                 continue
-            if before != plan.to_yaml():
+            if before != texts.of(plan):
                 raise PlanError(
                     f"{written} is not the plan of {job.run} on {testbed} as the campaign has it now: take back the "
                     "change, or measure the campaign into another folder by --output"

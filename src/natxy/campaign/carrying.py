@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out a job where its tester is."""
+"""Carries out a job where its tester is, with the place of its testbed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from natxy.campaign.here import carry_out_here
+from natxy.campaign.place import Holding, held_place
+from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task
 from natxy.campaign.there import carry_out_there
+from natxy.errors import DutError
 
 
 def carry_out(task: Task, wanted: Callable[[], bool]) -> Outcome:
     """Measures the run of a task to its end, and ends it when it is `wanted` no more."""
-    return carry_out_there(task, task.tester, wanted) if task.tester else carry_out_here(task, wanted)
+    if task.place is None:
+        return _measured(task, wanted)
+    try:
+        with held_place(task.place, task.holder, wanted) as holding:
+            return _measured(task, wanted, holding)
+    except DutError as error:
+        return Outcome(Ending.FAILED, None, str(error))
+
+
+def _measured(task: Task, wanted: Callable[[], bool], holding: Holding | None = None) -> Outcome:
+    if task.tester:
+        return carry_out_there(task, task.tester, wanted)
+    return carry_out_here(task, wanted, holding)

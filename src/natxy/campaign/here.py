@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from natxy.campaign.place import Holding
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task, ended, is_complete
 from natxy.errors import PlanError
@@ -26,8 +27,8 @@ _TO_CLEAN_UP_S: Final = 120.0
 _ENDS_WITH_WORKER: Final = ("setpriv", "--pdeathsig", "TERM")
 
 
-def carry_out_here(task: Task, wanted: Callable[[], bool]) -> Outcome:
-    """Measures the run of a task to its end, and ends it when it is `wanted` no more.
+def carry_out_here(task: Task, wanted: Callable[[], bool], holding: Holding | None = None) -> Outcome:
+    """Measures the run of a task to its end, and ends it when it is `wanted` no more. natxy inherits the `holding`.
 
     A run that an earlier attempt began is resumed. This waits for one that is still ending.
     """
@@ -44,7 +45,7 @@ def carry_out_here(task: Task, wanted: Callable[[], bool]) -> Outcome:
         return Outcome(Ending.DONE)
     with task.log.open("ab") as log:
         begin = log.tell()
-        code = _natxy(_arguments(task), log, wanted)
+        code = _natxy(_arguments(task), log, wanted, holding)
     return ended(task, code, begin, refused=code == PlanError.exit_code and _is_refused(task, wanted))
 
 
@@ -84,10 +85,15 @@ def _clear(folder: Path) -> None:
         folder.rename(next(name for name in names if not name.exists()))
 
 
-def _natxy(arguments: Sequence[str], log: IO[bytes], wanted: Callable[[], bool]) -> int:
-    command = [*_ENDS_WITH_WORKER, sys.executable, "-m", "natxy", *arguments]
+def _natxy(arguments: Sequence[str], log: IO[bytes], wanted: Callable[[], bool], holding: Holding | None = None) -> int:
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        [*_ENDS_WITH_WORKER, sys.executable, "-m", "natxy", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **(holding.variables if holding else {})},
+        pass_fds=[holding.descriptor] if holding else [],
+        start_new_session=True,
     )
     try:
         while True:

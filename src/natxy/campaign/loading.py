@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import CommentedMap
 
-from natxy.campaign.model import Campaign, CampaignRun, CampaignTestbed, Tester
+from natxy.campaign.model import Campaign, CampaignRun, CampaignTestbed, Place, Tester
 from natxy.errors import PlanError, PlanFileError
 from natxy.plan.model.problems import PlanProblems, Problem
 from natxy.plan.yaml.document import document_error, parse_document, read_text
@@ -72,6 +72,8 @@ def _fields(within: list[str | int]) -> Iterator[str]:
             model = CampaignTestbed
         case ["testbeds", str(), "tester"]:
             model = Tester
+        case ["testbeds", str(), "place"]:
+            model = Place
         case _:
             model = None
     yield from model.model_fields if model else ()

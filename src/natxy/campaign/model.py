@@ -32,12 +32,22 @@ class Tester(PlanModel):
     """The program there; a path, unless it is on the PATH of the user who logs in."""
 
 
+class Place(PlanModel):
+    """Names a place of labgrid, and the coordinator that knows it."""
+
+    name: Annotated[str, Pattern(r"[^\s/=*-][^\s/=*]*", "the name of a place, as `labgrid-client places` lists it")]
+    coordinator: str | None = None
+    """HOST:PORT; default: that of the environment, as labgrid-client has it."""
+
+
 class CampaignTestbed(PlanModel):
     """A testbed, as a plan has it, and the machine with its tester."""
 
     testbed: TestbedConfig
     tester: Annotated[Tester, Shorthand("ssh", "Tester")] | None = None
     """The machine that natxy runs on; default: this machine."""
+    place: Annotated[Place, Shorthand("name", "Place")] | None = None
+    """The place that a job acquires before it begins, and releases when it has ended."""
     same_hardware: Name | None = None
     """A name that testbeds share which can take each other's place."""
 

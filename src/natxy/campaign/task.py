@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import shlex
 import signal
 from collections.abc import Sequence
@@ -11,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from natxy.campaign.model import Tester
+from natxy.campaign.model import Place, Tester
 from natxy.campaign.queue import Ending
 from natxy.errors import PlanError
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 
+_MACHINE_ID: Final = Path("/etc/machine-id")
 _ENDED: Final = {State.DONE, State.TESTER_LIMIT}
 _TAIL_BYTES: Final = 4096
 
@@ -24,13 +27,15 @@ _TAIL_BYTES: Final = 4096
 @dataclass(frozen=True)
 class Task:
     """Holds a job on a testbed. `folder`: that of its run; `plan`: the resolved plan as YAML; `tester`: where natxy
-    runs, None for the worker's own machine."""
+    runs, None for the worker's own machine; `place`: what labgrid has to give for it, to the `holder` of this name."""
 
     key: str
     folder: Path
     plan: str
     prepare: Sequence[Sequence[str]] = ()
     tester: Tester | None = None
+    place: Place | None = None
+    holder: str = ""
 
     @property
     def log(self) -> Path:
@@ -50,6 +55,16 @@ class Outcome:
     ending: Ending
     exit_code: int | None = None
     reason: str = ""
+
+
+def fingerprint(path: Path) -> str:
+    """Returns a name for a path of this machine that no other path of any machine has."""
+    # Machines that were set up alike share a name and paths, and containers may have no id.
+    try:
+        machine = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        machine = ""
+    return hashlib.blake2b(f"{machine}:{platform.node()}:{path}".encode(), digest_size=8).hexdigest()
 
 
 def is_complete(folder: Path) -> bool:

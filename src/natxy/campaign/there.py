@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
-import platform
 import shlex
 import shutil
 import tarfile
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -19,15 +18,17 @@ import asyncssh
 
 from natxy.campaign.model import Tester
 from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task, ended, is_complete
+from natxy.campaign.task import Outcome, Task, ended, fingerprint, is_complete
 from natxy.dut.transport.ssh import UnreachableError, connect
 from natxy.errors import DutError, PlanError
 
 _Result = TypeVar("_Result")
 
-_MACHINE_ID: Final = Path("/etc/machine-id")
 _CAMPAIGNS: Final = ".cache/natxy/campaigns"
 _LOOK_S: Final = 0.2
+# A tester that boots answers again before that, or the attempts that follow fail.
+_BOOT_S: Final = 300.0
+_AGAIN_S: Final = 5.0
 # To give everything back, a DUT behind ssh may have to be waited for.
 _TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
@@ -49,10 +50,15 @@ exec {natxy} "$@"
 _CHECK: Final = 'cd "$1" && [ ! -e run/results.sqlite ] || exit 1; exec {natxy} check plan.yaml'
 
 
+class _LostError(UnreachableError):
+    """A connection was lost that had been made."""
+
+
 def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> Outcome:
     """Measures the run of a task to its end, and ends it when it is `wanted` no more.
 
-    The run stays on the tester until it is complete and here, so that it can be resumed there.
+    The run stays on the tester until it is complete and here, so that it can be resumed there. A tester whose
+    connection was lost is waited for, because it may boot.
     """
     task.folder.parent.mkdir(parents=True, exist_ok=True)
     if is_complete(task.folder):
@@ -62,19 +68,15 @@ def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> O
         try:
             code, refused = asyncio.run(_in_time(_measured(task, tester, wanted, log), wanted))
         except (DutError, asyncssh.Error, OSError) as error:
+            if isinstance(error, _LostError):
+                asyncio.run(_answering(tester, wanted))
             return Outcome(Ending.FAILED, None, f"{tester.ssh}: {error}")
     return ended(task, code, begin, refused=refused)
 
 
 def folder_there(task: Task) -> str:
     """Returns the folder of a task on its tester, which no other task of any campaign has, within the user's home."""
-    # Machines that were set up alike share a name and paths, and containers may have no id.
-    try:
-        machine = _MACHINE_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        machine = ""
-    name = hashlib.blake2b(f"{machine}:{platform.node()}:{task.folder}".encode(), digest_size=8).hexdigest()
-    return f"{_CAMPAIGNS}/{name}"
+    return f"{_CAMPAIGNS}/{fingerprint(task.folder)}"
 
 
 async def _in_time(measured: Coroutine[Any, Any, _Result], wanted: Callable[[], bool]) -> _Result:
@@ -92,36 +94,57 @@ async def _in_time(measured: Coroutine[Any, Any, _Result], wanted: Callable[[], 
 
 async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> tuple[int, bool]:
     """Returns natxy's exit code, and whether it takes the plan itself for wrong."""
-    folder = folder_there(task)
     async with await connect(tester.ssh) as connection:
-        # The folders in the user's home stay the user's.
-        await _run(connection, (), 'mkdir -p "$1"', _CAMPAIGNS)
-        as_root = tester.ssh.as_root
-        await _run(connection, as_root, 'mkdir -p "$1" && cat > "$1/plan.yaml"', folder, input=task.plan.encode())
-        run, check = (script.replace("{natxy}", shlex.quote(tester.natxy)) for script in (_RUN, _CHECK))
-        process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
-            _command(as_root, run, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
-        )
-        waiting = asyncio.ensure_future(process.wait())
-        asked = False
-        while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
-            if not asked and not wanted():
-                asked = True
-                process.stdin.write_eof()
-        code = waiting.result().returncode
-        if code == _NO_NATXY:
-            natxy = shlex.join([*as_root, tester.natxy])
-            raise DutError(f"{natxy} is not installed there; give the path by `natxy`")
-        refused = False
-        if code == PlanError.exit_code:
-            checked = await connection.run(_command(as_root, check, folder))
-            refused = checked.returncode == PlanError.exit_code
-        await _bring_home(connection, as_root, folder, task.folder)
-        if is_complete(task.folder):
-            await _run(connection, as_root, 'rm -rf "$1"', folder)
+        try:
+            found = await _measured_over(connection, task, tester, wanted, log)
+        except (asyncssh.Error, ConnectionError) as error:
+            raise _LostError(str(error)) from error
+    return found
+
+
+async def _measured_over(
+    connection: asyncssh.SSHClientConnection, task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]
+) -> tuple[int, bool]:
+    folder = folder_there(task)
+    # The folders in the user's home stay the user's.
+    await _run(connection, (), 'mkdir -p "$1"', _CAMPAIGNS)
+    as_root = tester.ssh.as_root
+    await _run(connection, as_root, 'mkdir -p "$1" && cat > "$1/plan.yaml"', folder, input=task.plan.encode())
+    run, check = (script.replace("{natxy}", shlex.quote(tester.natxy)) for script in (_RUN, _CHECK))
+    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
+        _command(as_root, run, folder, *task.before), encoding=None, stdout=log, stderr=asyncssh.STDOUT
+    )
+    waiting = asyncio.ensure_future(process.wait())
+    asked = False
+    while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
+        if not asked and not wanted():
+            asked = True
+            process.stdin.write_eof()
+    code = waiting.result().returncode
     if code is None:
-        raise UnreachableError("the connection was lost")
+        raise _LostError("the connection was lost")
+    if code == _NO_NATXY:
+        natxy = shlex.join([*as_root, tester.natxy])
+        raise DutError(f"{natxy} is not installed there; give the path by `natxy`")
+    refused = False
+    if code == PlanError.exit_code:
+        checked = await connection.run(_command(as_root, check, folder))
+        refused = checked.returncode == PlanError.exit_code
+    await _bring_home(connection, as_root, folder, task.folder)
+    if is_complete(task.folder):
+        await _run(connection, as_root, 'rm -rf "$1"', folder)
     return code, refused
+
+
+async def _answering(tester: Tester, wanted: Callable[[], bool]) -> None:
+    """Waits until the tester can be logged into again, or for as long as it may take to boot."""
+    until_s = time.monotonic() + _BOOT_S
+    while wanted() and time.monotonic() < until_s:
+        # One that goes down may still answer at first.
+        await asyncio.sleep(_AGAIN_S)
+        with suppress(DutError):
+            async with await connect(tester.ssh):
+                return
 
 
 def _command(as_root: Sequence[str], script: str, *words: str) -> str:

@@ -24,7 +24,6 @@ from natxy.results.records import RunState
 from tests.support import needs
 from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
-from tests.support.timing import wait_until
 
 pytestmark = needs.SSHD
 
@@ -83,25 +82,25 @@ def test_what_is_not_wanted_any_more_ends_there_and_comes_home_in_part(tester: T
         shutil.rmtree(there(given))
 
 
-def lose_once(sshd: Sshd, given: Task, pids: list[int]) -> bool:
-    """Stops sshd once natxy has measured something, and adds natxy's process to `pids`; a task stays wanted."""
+def boot_once(sshd: Sshd, given: Task, pids: list[int]) -> bool:
+    """Stops sshd once natxy has measured something, and adds natxy's process to `pids`; starts sshd again when that has
+    ended. A task stays wanted."""
     if not pids and has_measured(given):
         pids.append(measuring(given))
         sshd.stop()
+    elif pids and not runs(pids[0]) and sshd.process.poll() is not None:
+        sshd.start()
     return True
 
 
-def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
-    sshd: Sshd, tester: Tester, tmp_path: Path
+def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes_once_the_tester_has_booted(
+    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     given = task(tmp_path, 40)
-    pids: list[int] = []
-    lose = partial(lose_once, sshd, given, pids)
-    outcome = carry_out_there(given, tester, lose)
+    outcome = carry_out_there(given, tester, partial(boot_once, sshd, given, []))
     assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
     assert outcome.reason.startswith(f"{tester.ssh}: ")
-    wait_until(lambda: not runs(pids[0]))
-    sshd.start()
     assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
     assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 40
     assert not there(given).exists()
@@ -109,21 +108,38 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes(
     assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
 
 
-def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
-    sshd: Sshd, tester: Tester, tmp_path: Path
+def test_a_tester_that_does_not_come_back_is_given_up(
+    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
+    monkeypatch.setattr(there_module, "_BOOT_S", 0.2)
+    given = task(tmp_path, 10_000)
+
+    def lose() -> bool:
+        if has_measured(given):
+            sshd.stop()
+        return True
+
+    try:
+        assert carry_out_there(given, tester, lose).ending is Ending.FAILED
+        assert "make `ssh" in carry_out_there(given, tester, lambda: pytest.fail("it was never reached")).reason
+    finally:
+        sshd.start()
+        shutil.rmtree(there(given))
+
+
+def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
+    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     # As sudo does, it stays between sshd and natxy, and clears what the kernel sends at its parent's death.
     prefix, used = tmp_path / "as root", tmp_path / "used"
     prefix.write_text(f'#!/bin/sh\necho "$3" >> {used}\nexec 4<&0\n"$@" <&4 & wait $!\n')
     prefix.chmod(0o755)
     tester = Tester(ssh=tester.ssh.model_copy(update={"as_root": [str(prefix)]}), natxy=tester.natxy)
     given = task(tmp_path, 40)
-    pids: list[int] = []
-    lose = partial(lose_once, sshd, given, pids)
     try:
-        assert carry_out_there(given, tester, lose).ending is Ending.FAILED
-        wait_until(lambda: not runs(pids[0]))
-        sshd.start()
+        assert carry_out_there(given, tester, partial(boot_once, sshd, given, [])).ending is Ending.FAILED
         used.write_text("")
         assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
         assert not there(given).exists()
@@ -159,7 +175,7 @@ def test_what_does_not_end_there_is_given_up(tester: Tester, tmp_path: Path, mon
 def test_campaigns_of_two_machines_share_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, found = task(tmp_path, 1), set()
     for name in ("one", "two", "none"):
-        monkeypatch.setattr(there_module, "_MACHINE_ID", tmp_path / name)
+        monkeypatch.setattr("natxy.campaign.task._MACHINE_ID", tmp_path / name)
         if name != "none":
             (tmp_path / name).write_text(f"{name}\n")
         found.add(folder_there(given))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds a place of labgrid while a job measures there, by labgrid's own client."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from natxy.campaign.model import Place
+from natxy.errors import DutError
+
+_CLIENT: Final = "labgrid-client"
+_LOOK_S: Final = 0.2
+# labgrid knows a holder by host and user. The host is the same wherever a worker is.
+_HOST: Final = "natxy"
+_HELD: Final = "held"
+# The place is given back when nobody has the writing end of the input any more, however the last one ended. A
+# reservation that was used would keep others out for a minute.
+_HOLD: Final = f"""
+trap '' PIPE
+trap '{{ {_CLIENT} -p "$1" release-from "$2"; {_CLIENT} cancel-reservation "$3"; }} >/dev/null 2>&1' EXIT
+{_CLIENT} -p "$1" acquire && echo {_HELD} && cat
+"""
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Holds what a program that uses the place is started with: variables for labgrid-client, and a descriptor that
+    it inherits, so that the place is not given back before it ends."""
+
+    variables: Mapping[str, str]
+    descriptor: int
+
+
+@contextmanager
+def held_place(place: Place, holder: str, wanted: Callable[[], bool]) -> Iterator[Holding]:
+    """Holds a place until the context and the programs that inherited the descriptor have ended.
+
+    Waits for others in labgrid's queue of reservations as long as that is `wanted`. What the same `holder` still has,
+    because the machine went down, is given back first. Raises DutError when the place cannot be had.
+    """
+    own = f"{_HOST}/{holder}"
+    variables = {"LG_HOSTNAME": _HOST, "LG_USERNAME": holder, "LG_PLACE": place.name}
+    if place.coordinator:
+        variables["LG_COORDINATOR"] = place.coordinator
+    environment = {**os.environ, **variables}
+
+    def ask(*words: str) -> str:
+        return _answer([_CLIENT, *words], environment, wanted)
+
+    # The client takes a part of a name too.
+    if not ask("-p", place.name, "show").startswith(f"Place '{place.name}':"):
+        raise DutError(f"labgrid has no place {place.name}; `{_CLIENT} places` lists those that it has")
+    with suppress(DutError):
+        ask("-p", place.name, "release-from", own)
+    # The answer is a line for a shell: export LG_TOKEN=…
+    token = ask("reserve", "--wait", "--shell", f"name={place.name}").strip().rpartition("=")[2]
+    words = ["sh", "-c", _HOLD, "sh", place.name, own, token]
+    ends, descriptor = os.pipe()
+    try:
+        holding = subprocess.Popen(
+            words, stdin=ends, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    except BaseException:
+        os.close(descriptor)
+        raise
+    finally:
+        os.close(ends)
+    with holding:
+        assert holding.stdout
+        try:
+            said = []
+            for line in holding.stdout:
+                said.append(line.decode(errors="replace").strip())
+                if said[-1] == _HELD:
+                    break
+            else:
+                raise DutError(f"labgrid did not give the place {place.name}: {' '.join(said)}")
+            yield Holding(variables, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _answer(words: list[str], environment: Mapping[str, str], wanted: Callable[[], bool]) -> str:
+    """Returns what a program prints. Raises DutError when it fails, or is not `wanted` any more."""
+    if shutil.which(words[0]) is None:
+        raise DutError(f"{words[0]} is not installed on this machine: `pip install labgrid`, on the PATH of natxy")
+    # It ends with this thread too, also where that was killed.
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    while True:
+        try:
+            out, said = process.communicate(timeout=_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            if not wanted():
+                process.terminate()
+    if not wanted():
+        raise DutError("interrupted")
+    if process.returncode:
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise DutError(f"{' '.join(words)}: {lines[-1] if lines else f'exit code {process.returncode}'}")
+    return out.decode(errors="replace")
