@@ -75,6 +75,9 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
             "give the machine a second core: on one core, a gateway at its limit slows the tester and loses no frame"
         )
         return [Finding(name, None, f"{who}: shared", remedy)]
+    if cores.main in cores.tester:
+        remedy = "leave a core out of `tester_cores`: the engine polls them as long as a trial lasts, and natxy itself needs one"
+        return [Finding(name, None, f"{who}: none is left for natxy itself", remedy)]
     location = testbed.dut_location
     if location and location.ssh is None:
         condition = "if " if location.may_be_elsewhere else ""

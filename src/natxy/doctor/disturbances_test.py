@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,16 @@ def test_hardware_threads_of_one_core_are_no_two_cores(cpus: Path) -> None:
     assert ok is None
     assert value.endswith("core 1 is a hardware thread of a tester's core")
     assert state(SHARING, LabConfig(tester_cores=[0, 1], dut_cores=[2]))[0] is True
+
+
+@pytest.mark.parametrize(("tester_cores", "ok"), [([0, 1, 2], True), ([0, 1, 2, 3], None)])
+def test_natxy_itself_needs_a_core_beside_the_testers(cpus: Path, tester_cores: list[int], ok: bool | None) -> None:
+    ends: dict[str, Any] = {"left": {"interface": "none1"}, "right": {"interface": "none2"}}
+    dut = {"left": "d1", "right": "d2", "ssh": "dut.lab"}
+    testbed = HardwareConfig.model_validate({"kind": "hardware", **ends, "dut": dut, "tester_cores": tester_cores})
+    found_ok, value = state(SHARING, testbed)
+    assert found_ok is ok
+    assert value.endswith(": apart" if ok else ": none is left for natxy itself")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.addresses import AddressPlan
-from natxy.plan.testbeds.machines import DutLocation, LinkSetUp
+from natxy.plan.testbeds.machines import DutLocation, LinkSetUp, TesterLocation
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.cabled import dut_transport
 
@@ -41,7 +41,8 @@ class _Machine:
     """A machine to examine.
 
     `programs` have to be installed; each has its remedy. `addresses` are those of the plan's tests, on the links of a
-    `dut`. Interfaces that are `set_up_by_user` need not be known to the machine's kernel.
+    `dut`. Interfaces that are `set_up_by_user` need not be known to the machine's kernel. `tester`: None unless it is
+    one.
     """
 
     name: str
@@ -52,6 +53,7 @@ class _Machine:
     tracks_connections: bool = False
     addresses: tuple[AddressPlan, ...] = ()
     set_up_by_user: bool = False
+    tester: TesterLocation | None = None
 
 
 def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
@@ -66,6 +68,7 @@ def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
             SshTransport(tester.location.ssh),
             tuple(port.interface for port in tester.ports.of_cables if port.interface),
             _TESTER_PROGRAMS | {tester.location.engine: "install natxy there, or give the path by `engine`"},
+            tester=tester.location,
         )
         for tester in plan.testbed.further_testers
     ]
@@ -123,7 +126,7 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
     cores: tuple[int, ...] = ()
     if isinstance(transport, SshTransport):
         cores = transport.hot_plug.cores()
-        yield Finding("cores", True, f"{len(cores)} in service ({', '.join(map(str, cores))})")
+        yield _cores(cores, machine.tester)
         yield from power_saving(transport)
         yield load(transport)
         if machine.tracks_connections:
@@ -134,6 +137,14 @@ def _findings(machine: _Machine) -> Iterator[Finding]:
     for interface in machine.interfaces:
         for finding in probe_interface(interface, transport, len(cores)):
             yield replace(finding, ok=None) if machine.set_up_by_user and finding.ok is False else finding
+
+
+def _cores(present: tuple[int, ...], tester: TesterLocation | None) -> Finding:
+    value = f"{len(present)} in service ({', '.join(map(str, present))})"
+    if tester is None or {*present}.difference(tester.cores or present[:1]):
+        return Finding("cores", True, value)
+    remedy = "leave one out of the tester's `cores`: the engine polls them, and what ssh starts needs one"
+    return Finding("cores", None, f"{value}, all for the engine's workers", remedy)
 
 
 def _networks(machine: _Machine, dut: DutInterfaces) -> Finding:

@@ -9,7 +9,9 @@ import pytest
 from natxy.doctor import testbed
 from natxy.doctor.testbed import probe_testbed
 from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.ssh import SshTransport
 from natxy.dut.transport.sysctls import OwnSysctls
+from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.system.machine_sysctls import MachineSysctls
@@ -40,8 +42,8 @@ class Dut:
         return CompletedCommand(tuple(argv), 1 if argv[-1].endswith("d-right2") else 0, out, "")
 
 
-def findings(monkeypatch: pytest.MonkeyPatch, **own: Any) -> dict[str, bool | None]:
-    monkeypatch.setattr(testbed, "dut_transport", lambda *_: Dut())
+def planned(tester: dict[str, Any] | None = None, **own: Any) -> ResolvedPlan:
+    """Returns a plan of two pairs, of which the second may be another tester's."""
     cabled = {
         "kind": "hardware",
         "left": {"interface": "t-left"},
@@ -52,12 +54,17 @@ def findings(monkeypatch: pytest.MonkeyPatch, **own: Any) -> dict[str, bool | No
                 "left": {"interface": "t-left2"},
                 "right": {"interface": "t-right2"},
                 "dut": {"left": "d-left2", "right": "d-right2"},
+                "tester": tester,
             }
         ],
     }
     experiment = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "1M"}}
-    plan = resolve(Plan.model_validate({"name": "p", "testbed": cabled, "experiments": [experiment | own]}))
-    (found,) = probe_testbed(plan).values()
+    return resolve(Plan.model_validate({"name": "p", "testbed": cabled, "experiments": [experiment | own]}))
+
+
+def findings(monkeypatch: pytest.MonkeyPatch, **own: Any) -> dict[str, bool | None]:
+    monkeypatch.setattr(testbed, "dut_transport", lambda *_: Dut())
+    (found,) = probe_testbed(planned(**own)).values()
     return {finding.name: finding.ok for finding in found}
 
 
@@ -67,6 +74,26 @@ def test_further_pairs_are_examined_and_their_links_are_the_tests_own(monkeypatc
     assert found["d-left: offloads"] is found["d-left2: offloads"] is True
     assert found["d-left2: receive queues"] is True
     assert found["d-right2"] is False
+
+
+@pytest.mark.parametrize(
+    ("present", "workers", "ok"),
+    [((0, 1), None, True), ((0, 1, 2), [0, 1], True), ((0,), None, None), ((0, 1), [1, 0], None)],
+)
+def test_a_further_tester_needs_a_core_beside_its_workers(
+    monkeypatch: pytest.MonkeyPatch, present: tuple[int, ...], workers: list[int] | None, ok: bool | None
+) -> None:
+    answers = {"-sr": "Linux 6.1", "-u": "0", "/sys/devices/system/cpu/online": ",".join(map(str, present))}
+
+    def run(_: SshTransport, argv: Sequence[str], **__: object) -> CompletedCommand:
+        return CompletedCommand(tuple(argv), 0, answers.get(argv[-1], ""), "")
+
+    monkeypatch.setattr(SshTransport, "run", run)
+    monkeypatch.setattr(testbed, "dut_transport", lambda *_: Dut())
+    found = probe_testbed(planned({"ssh": "root@b", "cores": workers}))
+    (cores,) = (finding for finding in found["tester, ssh root@b"] if finding.name == "cores")
+    assert cores.ok is ok
+    assert (cores.remedy is None) == bool(ok)
 
 
 def test_without_traffic_a_further_interface_is_not_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
