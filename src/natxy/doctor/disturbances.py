@@ -76,7 +76,7 @@ def _sharing(testbed: TestbedConfig, usable: Sequence[int]) -> list[Finding]:
         )
         return [Finding(name, None, f"{who}: shared", remedy)]
     if cores.main in cores.tester:
-        remedy = "leave a core out of `tester_cores`: the engine polls them as long as a trial lasts, and natxy itself needs one"
+        remedy = "leave a core out of `tester_cores`: the engine polls them, and natxy itself needs one"
         return [Finding(name, None, f"{who}: none is left for natxy itself", remedy)]
     location = testbed.dut_location
     if location and location.ssh is None:
