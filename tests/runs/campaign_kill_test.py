@@ -35,6 +35,7 @@ from tests.support.processes import is_engine, runs
 pytestmark = [*needs.LAB, pytest.mark.long]
 
 KILLS: Final = 6
+CONNECT_S: Final = 10
 PLAN: Final = """
 name: killed
 timing: {preset: lab, trial: 100ms, max_pause: 20ms, overrun_floor: 20ms}
@@ -82,16 +83,23 @@ class DaskProcesses:
 
     def wait(self) -> None:
         """Waits until the scheduler has all workers."""
+        began_s = time.monotonic()
+        # A worker whose scheduler was killed ends a little later.
+        self.keep()
+        while not self._has_all_workers():
+            assert time.monotonic() - began_s < HANG_S
+            time.sleep(0.2)
+            self.keep()
+
+    def _has_all_workers(self) -> bool:
         from distributed import Client
 
-        self.keep()
-        began_s = time.monotonic()
-        with Client(self.address, timeout=HANG_S) as client:
-            while len(client.scheduler_info(n_workers=-1)["workers"]) < len(self._words) - 1:
-                assert time.monotonic() - began_s < HANG_S
-                # A worker whose scheduler was killed ends a little later.
-                self.keep()
-                time.sleep(0.2)
+        try:
+            with Client(self.address, timeout=CONNECT_S) as client:
+                return len(client.scheduler_info(n_workers=-1)["workers"]) == len(self._words) - 1
+        except OSError:
+            # It was killed a moment ago, or has just begun.
+            return False
 
     @property
     def pids(self) -> Mapping[str, int]:
