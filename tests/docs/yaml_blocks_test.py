@@ -16,14 +16,14 @@ from ruamel.yaml import YAML
 
 from natxy.campaign.jobs import jobs_of
 from natxy.campaign.loading import load_campaign
-from natxy.plan.departures import Kind, by_kind
+from natxy.plan.caveats import CaveatKind, by_kind
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.scale import left_to_the_dut
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.zero_checksums import without_tolerance
-from natxy.procedures.deviations import deviations
+from natxy.procedures.caveats import caveats_of_plan
 from tests.support.pages import PAGES, REPOSITORY
 
 _BLOCK: Final = re.compile(r"^ *```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -115,7 +115,7 @@ def test_the_plan_for_publication_departs_from_no_rfc(tmp_path: Path) -> None:
     text = next(text for place, text in BLOCKS.items() if "publish.md" in place)
     file = tmp_path / "block.yaml"
     file.write_text(text, encoding="utf-8")
-    assert set(by_kind(deviations(load_plan(file)))) == {Kind.LIMITATION}
+    assert set(by_kind(caveats_of_plan(load_plan(file)))) == {CaveatKind.LIMITATION}
 
 
 def test_what_is_no_part_of_a_plan_is_refused() -> None:

@@ -59,7 +59,7 @@ def test_tcp_comes_through(fields: dict[str, Any], tmp_path: Path) -> None:
     assert figures["goodput"] == sum(value or 0 for value in measured)
     assert run.engine == {}
     assert "iperf 3" in run.testbed["left host"]
-    assert any("not one of RFC 2544 or RFC 8219" in sentence for sentence in run.deviations)
+    assert any("not one of RFC 2544 or RFC 8219" in caveat.text for caveat in run.caveats)
     assert not namespaces()
 
 

@@ -161,7 +161,7 @@ def test_the_taint_is_everywhere_where_a_text_is_read(tainted: tuple[Path, set[P
     names = set(map(str, tainted[1]))
     assert names >= {
         "run.name", "run.natxy_version", "run.testbed_json.testbed", "run.machine_json.host", "run.machine_json.names",
-        "run.deviations_json.*", "run.engine_info_json.name", "experiment.reason", "experiment.settings_json.name",
+        "run.caveats_json.*.text", "run.engine_info_json.name", "experiment.reason", "experiment.settings_json.name",
         "experiment.settings_json.title", "experiment.settings_json.sweep", "experiment.settings_json.baseline",
         "experiment.settings_json.cell.names", "experiment.dut_json.name", "experiment.dut_json.version",
         "experiment.dut_json.settings.names", "experiment.dut_json.configuration", "repetition.reason",

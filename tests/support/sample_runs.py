@@ -10,6 +10,7 @@ from typing import Any
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Cause, Pacing, PortResult, StreamResult, TrialResult, Verdict
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.timing import LAB_TIMING
@@ -137,7 +138,7 @@ class SampleRun:
     """Writes a run folder step by step, like a real run. With `loads`, every trial of a search has the DUT's load."""
 
     def __init__(
-        self, folder: Path, *, name: str = "quickstart", deviations: list[str] | None = None, in_blocks: bool = False,
+        self, folder: Path, *, name: str = "quickstart", caveats: list[Caveat] | None = None, in_blocks: bool = False,
         loads: bool = False,
     ) -> None:  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
@@ -154,9 +155,9 @@ class SampleRun:
         self.store.describe_tester(
             engine={"name": "natxy-engine", "version": "0.1.0", "dpdk": "DPDK 22.11.11", "worker_cores": [0]},
             testbed={"kind": "lab", "tester core": "0", "gateway core": "1", "I/O driver": "net_af_xdp"},
-            deviations=["The traffic of a trial lasts 4.5 s; RFC 2544 §24 asks for at least 60 s."]
-            if deviations is None
-            else deviations,
+            caveats=[departure("The traffic of a trial lasts 4.5 s; RFC 2544 §24 asks for at least 60 s.")]
+            if caveats is None
+            else caveats,
         )
 
     def experiment(
@@ -311,7 +312,7 @@ def quickstart(folder: Path) -> Path:
 
 def hostile(folder: Path) -> Path:
     """Makes a run whose every free text tries to inject HTML."""
-    run = SampleRun(folder, name=HOSTILE, deviations=[HOSTILE])
+    run = SampleRun(folder, name=HOSTILE, caveats=[departure(HOSTILE)])
     number = run.experiment("hostile", Sought(200e3), title=HOSTILE, gateway=HOSTILE)
     row = run.store.start_repetition(number, 4)
     run.store.add_trial(

@@ -57,7 +57,7 @@ def test_another_network_namespace_than_the_machines_first_is_measured_in_with_a
     assert done.returncode == 0, done.stdout + done.stderr
     run = RunReader(tmp_path / "out").run
     assert [experiment.state for experiment in run.experiments] == ["done", "done"]
-    stated = [sentence for sentence in run.deviations if "net.core.netdev_max_backlog" in sentence]
+    stated = [caveat.text for caveat in run.caveats if "net.core.netdev_max_backlog" in caveat.text]
     assert len(stated) == 1
     assert "takes the kernel's default of 1000 frames" in stated[0]
 

@@ -126,7 +126,7 @@ class TestLab:
                 "net_af_packet0,iface=left,qpairs=2",
                 "net_af_packet1,iface=right,qpairs=2",
             ]
-            assert any("veth" in sentence for sentence in lab.deviations())
+            assert any("veth" in caveat.text for caveat in lab.caveats())
             mask = lab.transport.run(["cat", "/sys/class/net/dut-left/queues/rx-1/rps_cpus"]).stdout
             assert int(mask.replace(",", ""), 16) == 1
 
@@ -206,7 +206,7 @@ class TestLab:
             assert MachineSysctls().read("net.netfilter.nf_conntrack_max") == "777777"
             assert owner in other_labs()
             with NetnsLab(LabConfig(), IPV4) as lab:
-                assert any(f"process {owner.pid}," in sentence for sentence in lab.deviations())
+                assert any(f"process {owner.pid}," in caveat.text for caveat in lab.caveats())
             process.kill()
         assert owner not in other_labs()
         (left,) = (finding.value for finding in probe_machines()[THIS_MACHINE] if finding.name == "left by killed runs")

@@ -116,8 +116,8 @@ def test_goodput_between_remote_hosts_and_nothing_stays(tmp_path: Path, sshds: M
     assert run.engine == {}
     assert "iperf 3" in run.testbed["left host"]
     assert run.testbed["right host's interface"] == "test"
-    assert any("not one of RFC 2544 or RFC 8219" in sentence for sentence in run.deviations)
-    assert any("left host's interface test has" in sentence for sentence in run.deviations)
+    assert any("not one of RFC 2544 or RFC 8219" in caveat.text for caveat in run.caveats)
+    assert any("left host's interface test has" in caveat.text for caveat in run.caveats)
     assert "TCP goodput of hosts and gateway together" in " ".join(done.stdout.split())
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from natxy.errors import PlanError
 from natxy.installation import full_version
-from natxy.plan.departures import Kind, by_kind
+from natxy.plan.caveats import CaveatKind, by_kind
 from natxy.report.page.html import render
 from natxy.report.words.states import run_state
 from natxy.results import RESULTS_FILE, ExportFormat
@@ -28,9 +28,6 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
 from natxy.results.rows import figure_rows, to_csv
 from natxy.untrusted.texts import json_text, markdown
-
-# The fields of the conditions that have the sentences of each kind.
-_CONDITIONS: Final = {Kind.DEPARTURE: "departures", Kind.OWN_RULE: "own_rules", Kind.LIMITATION: "limitations"}
 
 PLAN_FILE: Final = "plan.yaml"
 FIGURES_FILE: Final = "figures.csv"
@@ -114,7 +111,7 @@ def sums(files: Mapping[str, bytes]) -> str:
 
 
 def _conditions(run: RunRecord) -> str:
-    sentences = by_kind(run.deviations)
+    sentences = by_kind(run.caveats)
     conditions = {
         "natxy_version": run.natxy_version,
         COMPUTED_WITH: computing_versions(),
@@ -123,7 +120,7 @@ def _conditions(run: RunRecord) -> str:
         "testbed": run.testbed,
         "tester": run.tester.model_dump(mode="json") if run.tester else None,
         "machine": run.machine,
-        **{name: sentences.get(kind, []) for kind, name in _CONDITIONS.items()},
+        **{f"{kind}s": sentences.get(kind, []) for kind in CaveatKind},
         "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},
     }
     return json_text(conditions) + "\n"

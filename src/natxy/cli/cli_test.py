@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from natxy import api
 from natxy.cli import app
 from natxy.installation import full_version
-from natxy.plan.departures import Kind, by_kind, counts
+from natxy.plan.caveats import TITLES, CaveatKind, by_kind, counts
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support.command import HANG_S
@@ -88,8 +88,8 @@ def test_check_says_what_will_be_measured_and_touches_nothing(plan: Path, tmp_pa
 
 
 def test_a_brief_check_has_numbers_in_place_of_lists(plan: Path, tmp_path: Path) -> None:
-    departures, effort = natxy("check", "--brief", plan, cwd=tmp_path).stdout.splitlines()
-    assert departures.endswith(", which `natxy check` lists without `--brief`.")
+    caveats, effort = natxy("check", "--brief", plan, cwd=tmp_path).stdout.splitlines()
+    assert caveats.endswith(", which `natxy check` lists without `--brief`.")
     assert natxy("check", plan, cwd=tmp_path).stdout.splitlines()[-1] == effort
     plan.write_text(PLAN.replace("repeat: 2", "repeat: often"))
     assert f"{plan}:4:1: repeat: expected" in natxy("check", "--brief", plan, cwd=tmp_path).stderr
@@ -249,14 +249,16 @@ def test_run_begins_nothing_that_check_says_cannot_be_measured(
     assert not out.exists()
 
 
-def test_check_and_run_list_the_same_departures(plan: Path, tmp_path: Path) -> None:
+def test_check_and_run_list_the_same_caveats(plan: Path, tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["check", str(plan)]).stdout
     done = CliRunner().invoke(app, ["run", str(plan), "--output", str(tmp_path / "out")])
-    found = by_kind(RunReader(tmp_path / "out").run.deviations)
-    assert "Engine and gateway are models in virtual time: nothing real is measured." in found[Kind.LIMITATION]
+    found = by_kind(RunReader(tmp_path / "out").run.caveats)
+    assert "Engine and gateway are models in virtual time: nothing real is measured." in found[CaveatKind.LIMITATION]
     assert re.findall("^• (.*)$", listed, re.MULTILINE) == [each for those in found.values() for each in those]
-    assert [line for line in listed.splitlines() if line.removesuffix(":") in [*Kind]] == [f"{kind}:" for kind in found]
-    assert f"{counts(RunReader(tmp_path / 'out').run.deviations)}: the report lists" in " ".join(done.stdout.split())
+    assert [line for line in listed.splitlines() if line.removesuffix(":") in TITLES.values()] == [
+        f"{TITLES[kind]}:" for kind in found
+    ]
+    assert f"{counts(RunReader(tmp_path / 'out').run.caveats)}: the report lists" in " ".join(done.stdout.split())
 
 
 def test_a_secret_that_cannot_be_read_ends_check_and_run_alike(plan: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import weakref
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,11 @@ def test_parquet_has_the_same_rows_with_types(folder: Path, run: RunRecord, tmp_
 def test_json_has_everything(folder: Path, run: RunRecord, tmp_path: Path) -> None:
     assert export(folder, "json", "--output", tmp_path / "run.json").exit_code == 0
     document = json.loads((tmp_path / "run.json").read_text())
-    assert (document["seed"], document["machine"], document["deviations"]) == (run.seed, run.machine, run.deviations)
+    assert (document["seed"], document["machine"], document["caveats"]) == (
+        run.seed,
+        run.machine,
+        [asdict(caveat) for caveat in run.caveats],
+    )
     for written, experiment in zip(document["experiments"], run.experiments, strict=True):
         assert (written["name"], written["settings"]) == (experiment.name, settings_of(experiment.planned))
         assert [repetition["value"] for repetition in written["repetitions"]] == [

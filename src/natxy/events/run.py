@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from natxy.events.base import VERSION, Event
+from natxy.plan.caveats import Caveat
 from natxy.plan.model.units import Unit
 from natxy.results.bounded import Bound
 from natxy.results.records import RunState, State
@@ -71,7 +72,9 @@ class TestbedBuilt(Event):
     experiment: str
     took_s: Real
     description: dict[str, str]
-    deviations: tuple[str, ...] = Field(description="how measuring on it departs from the RFCs")
+    caveats: tuple[Caveat, ...] = Field(
+        default=(), description="where measuring on it departs from the RFCs, and what else limits the results"
+    )
 
 
 class TestbedRemoved(Event):

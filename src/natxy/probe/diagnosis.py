@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from natxy.engine.messages.common import IPAddress
+from natxy.plan.caveats import Caveat, limitation
 from natxy.probe.observed import DutState, Observed, Refusal
 from natxy.system.machine_sysctls import interface_word
 
@@ -24,11 +25,13 @@ def diagnose(observed: Observed) -> str:
     return next(filter(None, (cause(observed) for cause in _CAUSES)), None) or _unknown(observed)
 
 
-def remarks(state: DutState, near: str, far: str) -> list[str]:
-    """Returns sentences for the report on what does not keep frames from passing but disturbs a measurement."""
+def caveats(state: DutState, near: str, far: str) -> list[Caveat]:
+    """Returns what does not keep frames from passing but disturbs a measurement."""
     return [
-        f"The DUT's default route leads through its test interface {name}: what it sends by itself, such as queries "
-        "for names and time, goes to the tester and is counted there as foreign."
+        limitation(
+            f"The DUT's default route leads through its test interface {name}: what it sends by itself, such as "
+            "queries for names and time, goes to the tester and is counted there as foreign."
+        )
         for name in dict.fromkeys(state.default_routes)
         if name in {near, far}
     ]

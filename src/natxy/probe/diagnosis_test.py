@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from natxy.engine.messages.common import Side
-from natxy.probe.diagnosis import diagnose, remarks, untranslated
+from natxy.probe.diagnosis import caveats, diagnose, untranslated
 from natxy.probe.observed import DutState, Interface, Observed, Passage, Refusal, Route
 
 NEAR_MAC, FAR_MAC, THIRD_MAC = ("02:00:00:00:00:11", "02:00:00:00:01:11", "02:00:00:00:02:11")
@@ -198,10 +198,10 @@ def test_a_bridge_has_the_address_of_its_member() -> None:
     assert replace(STUCK, after=bridged).reached == "d-left"
 
 
-def test_remarks_name_only_test_interfaces() -> None:
-    assert remarks(DutState({}, default_routes=("mgmt",)), "d-left", "d-right") == []
-    (remark,) = remarks(DutState({}, default_routes=("d-right", "d-right")), "d-left", "d-right")
-    assert remark.startswith("The DUT's default route leads through its test interface d-right")
+def test_caveats_name_only_test_interfaces() -> None:
+    assert caveats(DutState({}, default_routes=("mgmt",)), "d-left", "d-right") == []
+    (caveat,) = caveats(DutState({}, default_routes=("d-right", "d-right")), "d-left", "d-right")
+    assert caveat.text.startswith("The DUT's default route leads through its test interface d-right")
 
 
 def test_a_gateway_that_should_hide_the_left_side_and_does_not() -> None:

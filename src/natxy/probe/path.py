@@ -13,8 +13,9 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages.common import IPAddress, Side
 from natxy.engine.messages.ports import NeighborsResolve
 from natxy.errors import DutError
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
-from natxy.probe.diagnosis import diagnose, remarks, untranslated
+from natxy.probe.diagnosis import caveats, diagnose, untranslated
 from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
 from natxy.probe.frames import send_probes
 from natxy.probe.observed import DutState, Observed, Passage
@@ -75,12 +76,12 @@ class ProbedPath:
                 break
         return blocked
 
-    def remarks(self) -> list[str]:
-        """Returns sentences for the report on what the DUT's user should know although the frames pass."""
+    def caveats(self) -> list[Caveat]:
+        """Returns what disturbs a measurement on this DUT although the frames pass."""
         if not self.asks_dut or not self.experiment.gateway.is_probed:
             return []
         interfaces = self.gateway.interfaces
-        return remarks(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
+        return caveats(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
 
     def learn(self) -> None:
         """Resolves the DUT's addresses anew, from each of the tester's on the link, so that the DUT learns these.

@@ -222,11 +222,11 @@ def test_a_gateway_of_natxys_own_gets_no_frames(path: Callable[..., ProbedPath])
     own = path(engine, Dut(), driver="reference")
     own.check()
     assert engine.trials == 0
-    assert own.remarks() == []
+    assert own.caveats() == []
 
 
 def test_a_default_route_through_a_test_interface_is_remarked(path: Callable[..., ProbedPath]) -> None:
-    (remark,) = path(Engine(), Dut(default="d-right")).remarks()
-    assert "default route leads through its test interface d-right" in remark
-    assert path(Engine(), Dut(default="mgmt")).remarks() == []
-    assert path(Engine(), Dut(default="d-right"), asks_dut=False).remarks() == []
+    (caveat,) = path(Engine(), Dut(default="d-right")).caveats()
+    assert "default route leads through its test interface d-right" in caveat.text
+    assert path(Engine(), Dut(default="mgmt")).caveats() == []
+    assert path(Engine(), Dut(default="d-right"), asks_dut=False).caveats() == []

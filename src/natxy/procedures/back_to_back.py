@@ -12,6 +12,7 @@ from typing import Final
 
 from natxy.engine.messages.requests import TrialLimits, TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.back_to_back import BackToBackConfig
@@ -69,18 +70,18 @@ class BackToBack(Procedure[BackToBackConfig]):
         burst_s = experiment.traffic_s / self.expected_steps(experiment)
         return phase1_s(experiment, phase1_fps) + burst_s + experiment.timing.expected_drain_s
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         maximum_rate = self.config.maximum_rate
         return [
             *off_throughput(experiment, "The buffer time of back-to-back frames is corrected by", "RFC 9004 §6.4"),
             *below_line(experiment, maximum_rate, "Back-to-back frames are sent at", "RFC 2544 §26.4"),
         ]
 
-    def repeat_deviations(self, repeat: Repeat) -> list[str]:
+    def repeat_caveats(self, repeat: Repeat) -> list[Caveat]:
         if repeat.least >= LEAST_REPEAT:
             return []
         asked = f"RFC 2544 §26.4 asks for at least {LEAST_REPEAT} times"
-        return [f"Back-to-back frames are measured {repeat.text}; {asked}."]
+        return [departure(f"Back-to-back frames are measured {repeat.text}; {asked}.")]
 
 
 @dataclass

@@ -13,8 +13,8 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.resolve import resolve
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.traffic_test import figures, measure, plan_of
-from natxy.procedures.deviations import deviations
 from natxy.procedures.registry import procedure_of
 
 
@@ -99,4 +99,4 @@ def test_the_maximum_is_given_or_that_of_the_line_rate() -> None:
     assert isinstance(procedure, BackToBackConfig)
     assert procedure.maximum_fps == pytest.approx(1e9 / 8 / 84)
     assert plan.experiments[0].traffic_s == pytest.approx(2, abs=1e-6)
-    assert "asks for at least 50 times" in " ".join(deviations(plan))
+    assert "asks for at least 50 times" in " ".join(each.text for each in caveats_of_plan(plan))

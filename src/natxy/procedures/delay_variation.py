@@ -8,6 +8,7 @@ Of several pairs of interfaces, a direction has the delays of all of them; no fr
 from __future__ import annotations
 
 from natxy.engine.messages.requests import TrialRequest
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.delay_variation import IpdvConfig, PdvConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
@@ -38,7 +39,7 @@ class Pdv(Procedure[PdvConfig]):
             curves=tuple(delay_curve(name, _points(each)) for name, each in of_streams.items() if each),
         )
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         return off_throughput(experiment, "PDV is measured at", "RFC 8219 §7.3.1")
 
 
@@ -61,7 +62,7 @@ class Ipdv(Procedure[IpdvConfig]):
             | by_direction("lost", lost(result.streams), sum)
         )
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         return off_throughput(experiment, "IPDV is measured at", "RFC 8219 §7.3.2")
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import STREAMS
@@ -54,7 +55,7 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
     def expected_steps(self, experiment: Experiment) -> int:
         return len(self.config.offered_percents())
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         return below_line(experiment, self.config.maximum_rate, "Frame loss is measured up to", "RFC 2544 §26.3")
 
 

@@ -54,7 +54,7 @@ def test_the_report_states_the_timeout() -> None:
     run = throughput("50us")
     (form,) = results_tables.rfc_form(run)
     assert ("Frame timeout", "0.05 ms") in form.rows
-    assert any("counts as lost; RFC 2544 §26 has no such limit" in sentence for sentence in run.deviations)
+    assert any("counts as lost; RFC 2544 §26 has no such limit" in caveat.text for caveat in run.caveats)
 
 
 def test_late_frames_are_part_of_the_loss_at_each_rate() -> None:

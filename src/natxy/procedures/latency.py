@@ -14,6 +14,7 @@ from typing import ClassVar, Final, TypeVar
 
 from natxy.engine.messages.requests import StreamSpec, TaggedFrames
 from natxy.engine.messages.results import TrialResult
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.units import format_duration
@@ -47,19 +48,20 @@ class _TaggedStream(Procedure[Stream]):
     source: ClassVar[str]
     """The section that asks for a stream of 120 s, a warm-up of 60 s and the measured throughput."""
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         off_rate = off_throughput(experiment, "Latency is measured at", self.source)
         return [*self._short_times(experiment.timing.trial), *off_rate]
 
-    def _short_times(self, trial_s: float) -> Iterator[str]:
+    def _short_times(self, trial_s: float) -> Iterator[Caveat]:
         stream_s, warm_up_s = self.config.traffic_s(trial_s), self.config.warm_up_s(trial_s)
-        asked = (
+        parts = (
             ("Latency is measured in a stream of", stream_s, LEAST_STREAM_S),
             ("The first tagged frame of a latency stream follows after", warm_up_s, LEAST_WARM_UP_S),
         )
-        for words, own_s, least_s in asked:
+        for words, own_s, least_s in parts:
             if own_s < least_s:
-                yield f"{words} {format_duration(own_s)}; {self.source} asks for at least {format_duration(least_s)}."
+                asked = f"{self.source} asks for at least {format_duration(least_s)}"
+                yield departure(f"{words} {format_duration(own_s)}; {asked}.")
 
     def _trial(self, repetition: Repetition, most: int) -> TrialResult:
         """Runs the trial with up to `most` tagged frames a stream, or with all frames after the warm-up if fewer."""
@@ -104,12 +106,12 @@ class Latency(_TaggedStream[LatencyConfig]):
             ),
         )
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        sentences = super().deviations(experiment)
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        found = super().caveats(experiment)
         if self.config.tagged_frames < LEAST_TAGGED:
-            text = f"Latency is measured with {self.config.tagged_frames} tagged frames a stream; "
-            sentences.append(f"{text}{self.source} asks for at least {LEAST_TAGGED}.")
-        return sentences
+            text = f"Latency is measured with {self.config.tagged_frames} tagged frames a stream"
+            found.append(departure(f"{text}; {self.source} asks for at least {LEAST_TAGGED}."))
+        return found
 
     def _remark(self, tagged: dict[str, int]) -> str:
         asked = self.config.tagged_frames
@@ -122,10 +124,11 @@ class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
 
     source = "RFC 2544 §26.2"
 
-    def repeat_deviations(self, repeat: Repeat) -> list[str]:
+    def repeat_caveats(self, repeat: Repeat) -> list[Caveat]:
         if repeat.least >= LEAST_REPEAT:
             return []
-        return [f"Latency is measured {repeat.text}; {self.source} asks for at least {LEAST_REPEAT} times."]
+        asked = f"{self.source} asks for at least {LEAST_REPEAT} times"
+        return [departure(f"Latency is measured {repeat.text}; {asked}.")]
 
     def measure(self, repetition: Repetition) -> ProcedureResult:
         result = self._trial(repetition, 1)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.events.listener import RunListener
+from natxy.plan.caveats import departure
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.deviations import deviations
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
@@ -75,9 +76,11 @@ def test_the_stream_is_the_rfcs() -> None:
     plan = resolve(plan_of("rfc", repeat=20))
     assert plan.experiments[0].traffic_s == 120
     asks = "Latency is measured 19 times; RFC 2544 §26.2 asks for at least 20 times."
-    assert asks in deviations(resolve(plan_of("rfc", repeat=19)))
-    (of_the_rate,) = [sentence for sentence in deviations(plan) if "26.2" in sentence]
+    assert departure(asks) in caveats_of_plan(resolve(plan_of("rfc", repeat=19)))
+    (of_the_rate,) = [caveat.text for caveat in caveats_of_plan(plan) if "26.2" in caveat.text]
     assert "a rate given in the plan" in of_the_rate
     assert [
-        sentence for sentence in deviations(resolve(plan_of())) if "RFC 2544 §26.2 asks for at least 60 s" in sentence
+        caveat
+        for caveat in caveats_of_plan(resolve(plan_of()))
+        if "RFC 2544 §26.2 asks for at least 60 s" in caveat.text
     ]

@@ -96,13 +96,13 @@ def test_every_place_that_shows_the_rate_says_that_it_is_none_of_the_rfcs(tmp_pa
     console = Console(width=100, record=True, file=StringIO())
     console.print(terminal.render(reader))
     assert "non-RFC" in console.export_text()
-    assert any("up to 0.01 % forward, 0 % reverse of their frames lost" in text for text in reader.run.deviations)
+    assert any("up to 0.01 % forward, 0 % reverse of their frames lost" in caveat.text for caveat in reader.run.caveats)
 
 
 def test_without_a_tolerance_nothing_is_said_of_it() -> None:
     run = measure(THROUGHPUT)
     assert [table.title for table in results_tables.overview(run)] == ["Throughput, frames/s per direction"]
-    assert not any("lost" in text for text in run.deviations)
+    assert not any("lost" in caveat.text for caveat in run.caveats)
 
 
 def test_the_resolved_plan_means_the_same() -> None:

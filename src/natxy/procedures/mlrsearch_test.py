@@ -21,7 +21,7 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.model.search import Goal
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.deviations import deviations
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
@@ -212,15 +212,17 @@ def test_the_goal_of_connection_rates_counts_trials(tmp_path: Path) -> None:
     assert run.experiments[0].values == [pytest.approx(200_000, rel=0.005)] * 2
     rows = {row[0]: row[1] for row in results_tables.rfc_form(run)[0].rows}
     assert rows["Search"] == "MLRsearch, goal loss ratio 0, goal exceed ratio 0.4, 3 trials a rate"
-    assert "up to 40 % of its 3 trials lose frames" in " ".join(deviations(resolve(plan)))
+    assert "up to 40 % of its 3 trials lose frames" in " ".join(each.text for each in caveats_of_plan(resolve(plan)))
 
 
-def test_departures_are_told() -> None:
+def test_caveats_are_told() -> None:
     goal = {"preset": "fast", "final_trial": "1s", "duration_sum": "21s", "exceed_ratio": 0.5}
-    told = " ".join(deviations(resolve(plan_of(THROUGHPUT, goal=goal))))
+    told = " ".join(each.text for each in caveats_of_plan(resolve(plan_of(THROUGHPUT, goal=goal))))
     assert "The trials that decide on a rate last 1 s" in told
     assert "up to 50 % of its trial time lose frames" in told
-    assert "decide on a rate" not in " ".join(deviations(resolve(plan_of(THROUGHPUT, goal="fast"))))
+    assert "decide on a rate" not in " ".join(
+        each.text for each in caveats_of_plan(resolve(plan_of(THROUGHPUT, goal="fast")))
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from natxy.dut.transport.ssh import UnreachableError
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.reset import ResetConfig
@@ -71,13 +72,13 @@ class Reset(Procedure[ResetConfig]):
             remark="; ".join(filter(None, (resets[-1].remark(), remark))),
         )
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        sentences = off_throughput(experiment, "Reset is measured at", "RFC 6201")
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        found = off_throughput(experiment, "Reset is measured at", "RFC 6201")
         smallest = experiment.smallest_frame
         if experiment.frame_size > smallest:
             text = f"Reset is measured with frames of {experiment.frame_size} bytes; RFC 6201 asks for the smallest"
-            sentences.append(f"{text}, here {smallest} bytes.")
-        return sentences
+            found.append(departure(f"{text}, here {smallest} bytes."))
+        return found
 
 
 @dataclass

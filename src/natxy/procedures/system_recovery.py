@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
@@ -45,16 +46,16 @@ class SystemRecovery(Procedure[SystemRecoveryConfig]):
         )
         return _recovered(result)
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         trial_s, maximum_rate, source = experiment.timing.trial, self.config.maximum_rate, "RFC 2544 §26.5"
-        sentences = [
+        found = [
             *off_throughput(experiment, "System recovery is measured around", source),
             *below_line(experiment, maximum_rate, "The overload before a system recovery is limited to", source),
         ]
         if trial_s < LEAST_OVERLOAD_S:
             asked = f"{source} asks for at least {format_duration(LEAST_OVERLOAD_S)}"
-            sentences.append(f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}.")
-        return sentences
+            found.append(departure(f"The overload before a system recovery lasts {format_duration(trial_s)}; {asked}."))
+        return found
 
 
 def _recovered(result: TrialResult) -> ProcedureResult:

@@ -94,5 +94,5 @@ def test_an_overload_that_was_not_sent_has_no_recovery() -> None:
 @pytest.mark.parametrize(("trial_s", "short"), [(59.9, True), (60.0, False)])
 def test_an_overload_of_less_than_a_minute_departs_from_rfc_2544(trial_s: float, short: bool) -> None:
     own = experiment(trial_s)
-    said = [sentence for sentence in procedure_of(own).deviations(own) if "asks for at least 60 s" in sentence]
+    said = [caveat for caveat in procedure_of(own).caveats(own) if "asks for at least 60 s" in caveat.text]
     assert len(said) == short

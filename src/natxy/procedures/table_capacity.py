@@ -14,6 +14,7 @@ from typing import Final
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError, PlanError
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.model.timing import TimingPreset
@@ -98,7 +99,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return validated_s(experiment.model_copy(update={"connections": round(_middle(self.config))}))
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         found = []
         if _failures(experiment) > 1:
             found.append(
@@ -111,7 +112,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
                 "The capacity was searched for around the number of connections that answered when too many were "
                 "validated, and confirmed there; RFC 9693 §4.9 bisects."
             )
-        return found
+        return [*map(departure, found)]
 
 
 def _middle(config: TableCapacityConfig) -> float:

@@ -25,11 +25,11 @@ from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial, Repetition
 from natxy.procedures.common.searches import binary_search
 from natxy.procedures.connection_rate import validated_s
-from natxy.procedures.deviations import deviations
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
@@ -204,9 +204,10 @@ def test_a_failed_attempt_at_a_remark_leaves_the_capacity(monkeypatch: pytest.Mo
 
 def test_the_report_says_that_the_shortcut_is_none_of_the_rfcs() -> None:
     assert any(
-        "RFC 9693 §4.9 bisects" in text for text in deviations(resolve(plan_of({"shortcut": "validation-answers"}, {})))
+        "RFC 9693 §4.9 bisects" in caveat.text
+        for caveat in caveats_of_plan(resolve(plan_of({"shortcut": "validation-answers"}, {})))
     )
-    assert not any("bisects" in text for text in deviations(resolve(plan_of({}, {}))))
+    assert not any("bisects" in caveat.text for caveat in caveats_of_plan(resolve(plan_of({}, {}))))
 
 
 def test_no_attempt_is_repeated_with_the_timing_of_the_rfcs() -> None:
@@ -217,8 +218,8 @@ def test_no_attempt_is_repeated_with_the_timing_of_the_rfcs() -> None:
     phase1 = [(t.rate_fps, t.result.streams[0].planned) for t in notes.trials if t.kind == TrialKind.PHASE1]
     assert len(phase1) == len({*phase1})
     repeated = "RFC 9693 §4.9 repeats no attempt"
-    assert not any(repeated in text for text in deviations(resolve(plan_of({}, gateway, "rfc"))))
-    assert any(repeated in text for text in deviations(resolve(plan_of({}, gateway))))
+    assert not any(repeated in caveat.text for caveat in caveats_of_plan(resolve(plan_of({}, gateway, "rfc"))))
+    assert any(repeated in caveat.text for caveat in caveats_of_plan(resolve(plan_of({}, gateway))))
 
 
 def test_all_figures() -> None:

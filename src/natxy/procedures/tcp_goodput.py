@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.terms import Family
@@ -51,13 +52,15 @@ class TcpGoodput(Procedure[TcpGoodputConfig]):
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return experiment.traffic_s
 
-    def deviations(self, experiment: Experiment) -> list[str]:
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
         return [
-            "TCP goodput is measured by iperf3 between two hosts. It is a figure of the hosts' TCP and the gateway "
-            "together, not one of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
+            limitation(
+                "TCP goodput is measured by iperf3 between two hosts. It is a figure of the hosts' TCP and the gateway "
+                "together, not one of RFC 2544 or RFC 8219, which measure the gateway alone with UDP."
+            )
         ]
 
-    def repeat_deviations(self, repeat: Repeat) -> list[str]:
+    def repeat_caveats(self, repeat: Repeat) -> list[Caveat]:
         return []
 
     def _test(self, experiment: Experiment) -> TcpTest:

@@ -24,7 +24,8 @@ def document(run: RunRecord) -> dict[str, Any]:
     ]
     known = {"load": run.load, "tester": run.tester, "self_test": run.self_test}
     models = {name: model.model_dump(mode="json") if model else None for name, model in known.items()}
-    return _shallow(run) | models | {"experiments": experiments}
+    caveats = [asdict(caveat) for caveat in run.caveats]
+    return _shallow(run) | models | {"caveats": caveats, "experiments": experiments}
 
 
 def _experiment(experiment: ExperimentRecord, comparison: Computed) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
         natxy_version=run.natxy_version,
         engine=run.engine_info,
         testbed=run.testbed,
-        deviations=run.deviations,
+        caveats=run.caveats,
         machine=run.machine,
         tester=run.tester,
         self_test=run.self_test,

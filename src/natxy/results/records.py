@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from ruamel.yaml.error import YAMLError
 
 from natxy.errors import PlanError
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import CellValue
@@ -293,7 +294,7 @@ class RunRecord:
     natxy_version: str
     engine: dict[str, Any]
     testbed: dict[str, str]
-    deviations: list[str]
+    caveats: list[Caveat]
     machine: dict[str, str]
     load: LoadOfRun
     tester: Tester | None = None

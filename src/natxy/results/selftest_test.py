@@ -7,9 +7,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from natxy.errors import PlanError
+from natxy.plan.caveats import limitation
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
-from natxy.procedures.deviations import deviations
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.results.selftest import Tester, Work, which_tester, work_of
 from natxy.selftest.plan import loop_of, selftest_plan
 
@@ -102,7 +103,7 @@ def test_a_self_test_leaves_out_what_a_slow_tester_cannot_pace() -> None:
     # A trial of phase 1 is as long as the others, because a short one may be late by a large share.
     most = [{e.connections for e in plan.experiments if e.connections} for plan in (slow, fast)]
     assert most == [{100_000}, {300_000}]
-    assert deviations(fast) == ["There is no gateway: what is measured is the tester itself."]
+    assert caveats_of_plan(fast) == [limitation("There is no gateway: what is measured is the tester itself.")]
 
 
 def test_connections_are_measured_as_gateways_are() -> None:

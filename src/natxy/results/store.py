@@ -11,12 +11,14 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import PlanError
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.migrations import schema_number
@@ -97,7 +99,7 @@ class RunStore:
         seed: int,
         natxy_version: str,
         machine: Mapping[str, str],
-        deviations: Sequence[str] = (),
+        caveats: Sequence[Caveat] = (),
         began: MachineLoad | None = None,
     ) -> None:
         """Begins a run, with a session that is under way since `began`, or since now."""
@@ -111,26 +113,27 @@ class RunStore:
             seed=str(seed),  # SQLite's integers end at 2^63
             natxy_version=natxy_version,
             machine_json=json.dumps(dict(machine)),
-            deviations_json=json.dumps([*deviations]),
+            caveats_json=json.dumps([*map(asdict, caveats)]),
         )
         self._start_session(began)
 
     def describe_tester(
-        self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], deviations: Sequence[str]
+        self, *, engine: Mapping[str, Any], testbed: Mapping[str, str], caveats: Sequence[Caveat]
     ) -> None:
         """Adds to an earlier description: a run may have experiments with the engine and others between hosts.
 
-        Deviations of the testbed come before those of the plan.
+        Caveats of the testbed come before those of the plan.
         """
-        row = self._db.execute("SELECT engine_info_json, testbed_json, deviations_json FROM run").fetchone()
-        before_engine, before_testbed, before_deviations = map(json.loads, row)
+        row = self._db.execute("SELECT engine_info_json, testbed_json, caveats_json FROM run").fetchone()
+        before_engine, before_testbed, before_caveats = map(json.loads, row)
+        first = [*map(asdict, caveats)]
         described = (
             {**before_engine, **engine},
             {**before_testbed, **testbed},
-            [*dict.fromkeys([*deviations, *before_deviations])],
+            first + [caveat for caveat in before_caveats if caveat not in first],
         )
         self._db.execute(
-            "UPDATE run SET engine_info_json = ?, testbed_json = ?, deviations_json = ?", [*map(json.dumps, described)]
+            "UPDATE run SET engine_info_json = ?, testbed_json = ?, caveats_json = ?", [*map(json.dumps, described)]
         )
 
     def set_self_test(self, tester: Tester, found: SelfTest | None) -> None:

@@ -14,6 +14,7 @@ from natxy.engine.messages.results import ForeignSample, PortResult, TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import PlanError
+from natxy.plan.caveats import limitation
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
@@ -118,7 +119,7 @@ def test_an_owner_that_is_no_process_is_a_fault_of_the_file(tmp_path: Path) -> N
 
 def test_what_is_stored_is_read(tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    store.describe_tester(engine={"name": "e"}, testbed={"kind": "lab"}, deviations=["short"])
+    store.describe_tester(engine={"name": "e"}, testbed={"kind": "lab"}, caveats=[limitation("short")])
     experiment = add_experiment(store, "forwarding", [])
     store.set_dut(experiment, {"name": "linux", "version": "6.1", "settings": {"a": "b"}, "configuration": ""})
     repetition = store.start_repetition(experiment, 1)
@@ -129,7 +130,12 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     store.close()
 
     run = RunReader(tmp_path).run
-    assert (run.seed, run.state, run.deviations, run.testbed) == (2**64 - 1, RunState.DONE, ["short"], {"kind": "lab"})
+    assert (run.seed, run.state, run.caveats, run.testbed) == (
+        2**64 - 1,
+        RunState.DONE,
+        [limitation("short")],
+        {"kind": "lab"},
+    )
     read = run.experiments[0]
     assert (read.state, read.dut, read.values) == (State.DONE, DutRecord("linux", "6.1", {"a": "b"}, ""), [800])
     first, second = read.repetitions[0].trials

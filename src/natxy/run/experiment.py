@@ -225,7 +225,7 @@ class ExperimentRun:
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,
-            deviations=setup.deviations,
+            caveats=setup.caveats,
         )
 
     def _check_table(self, setup: Setup, phase1_fps: float | None) -> None:

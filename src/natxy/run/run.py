@@ -25,8 +25,8 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester, stored, which_tester
 from natxy.results.store import RunStore
+from natxy.run.caveats import caveats_of_run
 from natxy.run.cores import most_cores
-from natxy.run.departures import departures
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
 from natxy.run.outcomes import Outcomes
@@ -211,7 +211,7 @@ def _start_recording(
             natxy_version=full_version(),
             machine=describe_machine(),
             # Once a run: the build that resumes it may word them otherwise.
-            deviations=departures(plan),
+            caveats=caveats_of_run(plan),
         )
         if tester:
             store.set_self_test(tester, self_test)

@@ -18,14 +18,15 @@ from natxy.events.listener import RunListener
 from natxy.events.run import RepetitionStarted
 from natxy.events.trials import TrialFinished, TrialProgress
 from natxy.installation import full_version
+from natxy.plan.caveats import limitation
 from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.connection_rate import ConnectionRate
-from natxy.procedures.deviations import deviations
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE
@@ -128,7 +129,7 @@ def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest
     def of_its_own(self: Setups, stack: ExitStack, experiment: Experiment) -> Setup:
         setup = set_up(self, stack, experiment)
         return replace(
-            setup, dut_description={"cores": experiment.name}, deviations=[*setup.deviations, experiment.name]
+            setup, dut_description={"cores": experiment.name}, caveats=[*setup.caveats, limitation(experiment.name)]
         )
 
     monkeypatch.setattr(Setups, "_set_up", of_its_own)
@@ -137,8 +138,8 @@ def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest
         tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}
     )
     assert [e.dut and e.dut.settings["cores"] for e in run.experiments] == ["fast", "slow"]
-    assert len(run.deviations) == len({*run.deviations})
-    assert {"fast", "slow"} < {*run.deviations}
+    assert len(run.caveats) == len({*run.caveats})
+    assert {limitation("fast"), limitation("slow")} < {*run.caveats}
 
 
 def lose_the_second_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,16 +153,16 @@ def lose_the_second_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConnectionRate, "measure", loses_the_second)
 
 
-def test_a_resumed_run_lists_each_deviation_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_lists_each_caveat_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         measure(folder, FORWARDING, RATE, listener=Fails(KeyboardInterrupt()))
-    before = RunReader(folder).run.deviations
-    assert {*deviations(load_plan(folder / PLAN_FILE))} < {*before}
+    before = RunReader(folder).run.caveats
+    assert {*caveats_of_plan(load_plan(folder / PLAN_FILE))} < {*before}
     # Another build of the same version may word its sentences otherwise.
-    monkeypatch.setattr("natxy.procedures.deviations._departures", lambda plan: ["A trial is short."])
+    monkeypatch.setattr("natxy.procedures.caveats._measured", lambda plan: [limitation("A trial is short.")])
     assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
-    assert RunReader(folder).run.deviations == before
+    assert RunReader(folder).run.caveats == before
 
 
 def test_another_version_resumes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,14 @@ from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
 from natxy.events.run import TestbedBuilt, TestbedRemoved
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
+from natxy.run.caveats import caveats_of_testbed, needs
 from natxy.run.cores import set_cores
-from natxy.run.departures import departures_of, needs
 from natxy.system.interrupts import interrupts_held_back
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
 from natxy.tcp.hosts import TcpHosts
@@ -60,7 +61,7 @@ class Setup:
     engine_info: dict[str, Any]
     description: dict[str, str]
     dut_description: dict[str, str]
-    deviations: list[str]
+    caveats: list[Caveat]
     dut_hardware: dict[str, str] = field(default_factory=dict)
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
@@ -116,7 +117,7 @@ class Setups:
                     experiment=experiment.name,
                     took_s=time.monotonic() - started_s,
                     description=self._setup.description,
-                    deviations=tuple(self._setup.deviations),
+                    caveats=tuple(self._setup.caveats),
                 )
             )
         self._experiment = experiment
@@ -157,7 +158,7 @@ class Setups:
             engine_info = tester.info().model_dump(mode="json")
             description = testbed.engine_description()
         gateway.wait_ready()
-        remarks: list[str] = []
+        of_dut: list[Caveat] = []
         learn = None
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
             kind = self._plan.testbed
@@ -170,7 +171,7 @@ class Setups:
                 dut_macs=kind.dut_macs,
             )
             path.check()
-            remarks = path.remarks() if self._plan.testbed.dut_location else []
+            of_dut = path.caveats() if self._plan.testbed.dut_location else []
             learn = path.learn
         testbed.sleep(experiment.timing.learning_pause)
         return Setup(
@@ -182,7 +183,7 @@ class Setups:
             engine_info=engine_info,
             description=testbed.description() | description,
             dut_description=testbed.dut_description() | self._why_again(),
-            deviations=[*departures_of(testbed, experiment), *remarks],
+            caveats=[*caveats_of_testbed(testbed, experiment), *of_dut],
             dut_hardware=testbed.dut_hardware(),
             learn=learn,
             set_up_again=partial(self._set_up_again, gateway)

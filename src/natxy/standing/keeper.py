@@ -13,8 +13,8 @@ from typing import NoReturn
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.testbeds.lab import LabConfig
+from natxy.run.caveats import needs
 from natxy.run.cores import set_cores
-from natxy.run.departures import needs
 from natxy.run.setup import check_installed, set_up_gateway
 from natxy.standing.labs import StandingLab, recorded_lab
 from natxy.system.interrupts import INTERRUPTS

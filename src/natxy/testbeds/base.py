@@ -16,6 +16,7 @@ from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import PortsOpen, PortSpec
 from natxy.engine.program import find_engine
+from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -31,7 +32,7 @@ class Testbed(ABC):
     """A context manager that builds a testbed and removes everything again, in reverse order, also after an error.
 
     Entering raises DutError when the testbed cannot be built, and PlanError when the plan asks for something that this
-    machine does not have. Descriptions are valid once the testbed is built; deviations before that too, but for those
+    machine does not have. Descriptions are valid once the testbed is built; caveats before that too, but for those
     of hosts behind ssh.
     """
 
@@ -115,16 +116,16 @@ class Testbed(ABC):
         machine of its own that could tell it."""
         return {}
 
-    def deviations(self) -> list[str]:
-        """Returns sentences on what limits results of this testbed, and on rules of natxy's own."""
+    def caveats(self) -> list[Caveat]:
+        """Returns what limits results of this testbed, and rules of natxy's own that hold on it."""
         return []
 
-    def engine_deviations(self) -> list[str]:
-        """Returns further sentences for results that the engine measured."""
+    def engine_caveats(self) -> list[Caveat]:
+        """Returns further caveats of results that the engine measured."""
         return []
 
-    def host_deviations(self) -> list[str]:
-        """Returns further sentences for results that the hosts measured."""
+    def host_caveats(self) -> list[Caveat]:
+        """Returns further caveats of results that the hosts measured."""
         return []
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from natxy.dut.linux.load import LoadWatch
+from natxy.plan.caveats import own_rule
 from natxy.results.dut_load import DutLoad
 from natxy.system.core_watch import Absence
+
+REPEATED: Final = own_rule(
+    "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the loss."
+)
+"""The caveat of results on a testbed whose watch explains failures."""
 
 
 def _unknown() -> None:

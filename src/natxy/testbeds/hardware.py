@@ -16,6 +16,7 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.engine.testers import Tester, Testers
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.testbeds.cores import CoreAssignment
@@ -96,23 +97,25 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         described = {title: text for end in self._ends for title, text in end.description().items()}
         return described | self._config.engine_ports.memory_description()
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
         if dut.ssh:
             return []
         if dut.may_be_elsewhere:
-            return [f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}"]
-        return [f"Tester and DUT are one machine: they {shared}"]
+            return [
+                limitation(f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}")
+            ]
+        return [limitation(f"Tester and DUT are one machine: they {shared}")]
 
-    def engine_deviations(self) -> list[str]:
-        return [sentence for end in self._ends for sentence in end.deviations()]
+    def engine_caveats(self) -> list[Caveat]:
+        return [caveat for end in self._ends for caveat in end.caveats()]
 
     def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
         here, namespaces = LocalTransport(self._machine), LabNamespaces(Owner.current())
         ends, cores = self._ports[0].interfaces, self.cores.tester
         return hosts_in_namespaces(ends, here, namespaces, addresses, foreground, mtu=self._mtu, cores=cores)
 
-    def host_deviations(self) -> list[str]:
+    def host_caveats(self) -> list[Caveat]:
         sentences = [
             "Both hosts are one machine, the tester, and share its cores, so TCP itself may be what limits the goodput."
         ]
@@ -122,4 +125,4 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
                     f"The {side} host's interface {interface} has {', '.join(disturbing)} on: the card makes or "
                     "merges segments for it."
                 )
-        return sentences
+        return [*map(limitation, sentences)]

@@ -15,8 +15,8 @@ from natxy.testbeds.hardware import HardwareTestbed
         ({"addresses": "keep"}, ["The DUT's commands ran on the tester's machine. If it is the DUT too"]),
     ],
 )
-def test_deviations_of_a_dut_on_the_testers_machine(place: dict[str, str], said: list[str]) -> None:
+def test_caveats_of_a_dut_on_the_testers_machine(place: dict[str, str], said: list[str]) -> None:
     dut = {"left": "d1", "right": "d2", **place}
     given = {"kind": "hardware", "left": {"interface": "t1"}, "right": {"interface": "t2"}, "dut": dut}
-    sentences = HardwareTestbed(HardwareConfig.model_validate(given)).deviations()
-    assert [sentence[: len(start)] for sentence, start in zip(sentences, said, strict=True)] == said
+    caveats = HardwareTestbed(HardwareConfig.model_validate(given)).caveats()
+    assert [caveat.text[: len(start)] for caveat, start in zip(caveats, said, strict=True)] == said

@@ -23,7 +23,7 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.plan.departures import OWN_RULE
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -37,7 +37,7 @@ from natxy.system.proc_sys import PROC_SYS
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
-from natxy.testbeds.gateway_watch import GatewayWatch
+from natxy.testbeds.gateway_watch import REPEATED, GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, mac_of_pair, name_of_pair, veth_device
@@ -153,7 +153,7 @@ class NetnsLab(EngineTestbed):
             "i/o": f"net_{self._config.io} on veth, {counted(self._config.queues, 'queue')} a port",
         }
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         sentences = [
             "Measured in software: tester and gateway share one machine and are joined by veth pairs, so the rates "
             "hold for this machine and not for a gateway with network interface cards.",
@@ -174,13 +174,10 @@ class NetnsLab(EngineTestbed):
                 "This is a virtual machine: time that its host takes away from the gateway's core, and does not report "
                 "as steal, counts as the gateway's loss."
             )
-        return sentences
+        return [*map(limitation, sentences)]
 
-    def engine_deviations(self) -> list[str]:
-        sentences = [
-            f"{OWN_RULE}a failed trial is repeated if something else ran on the gateway's core for so long that this "
-            "explains the loss."
-        ]
+    def engine_caveats(self) -> list[Caveat]:
+        sentences = []
         if self.cores.shared:
             sentences.append(
                 f"Tester and gateway share core {_listed(self.cores.dut)}: a gateway at its limit slows the tester "
@@ -196,13 +193,13 @@ class NetnsLab(EngineTestbed):
                 "The kernel's part of receiving the tester's frames (XDP) runs on the gateway's core and counts as the "
                 "gateway's work."
             )
-        return sentences
+        return [REPEATED, *map(limitation, sentences)]
 
     def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
         ends, cores, mtu = {side: side.value for side in Side}, self.cores.tester, self._addresses.mtu
         return hosts_in_namespaces(ends, self._tester, self._namespaces, addresses, foreground, mtu=mtu, cores=cores)
 
-    def host_deviations(self) -> list[str]:
+    def host_caveats(self) -> list[Caveat]:
         sentences = [
             "The hosts' offloads are off: each segment is made, checked and received by itself and crosses the links "
             "as a frame of its own, as it would on a wire. With them on, a lab would measure how fast one kernel "
@@ -212,7 +209,7 @@ class NetnsLab(EngineTestbed):
         ]
         if self.cores.shared:
             sentences.append("The gateway runs on the same core as the hosts.")
-        return sentences
+        return [*map(limitation, sentences)]
 
     def _buffer_frames(self) -> int:
         """Returns how many frames can wait for the gateway's core."""

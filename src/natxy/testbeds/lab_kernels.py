@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Kernel
@@ -31,9 +32,9 @@ class ReferenceLab(NetnsLab):
 
     _dut_sysctls: ClassVar[Mapping[str, int]] = SILENT_SYSCTLS
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         own = "The gateway is natxy's own reference program: the results describe the tester and the lab."
-        return [*super().deviations(), own]
+        return [*super().caveats(), limitation(own)]
 
     def _buffer_frames(self) -> int:
         return _PACKET_RING_FRAMES

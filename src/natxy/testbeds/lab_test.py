@@ -19,5 +19,5 @@ ADDRESSES = AddressPlan(
 @pytest.mark.parametrize("virtual", [True, False])
 def test_a_virtual_machine_is_a_deviation(monkeypatch: pytest.MonkeyPatch, virtual: bool) -> None:
     monkeypatch.setattr(netns, "is_virtual_machine", lambda: virtual)
-    sentences = NetnsLab(LabConfig(), ADDRESSES).deviations()
-    assert any("counts as the gateway's loss" in sentence for sentence in sentences) == virtual
+    caveats = NetnsLab(LabConfig(), ADDRESSES).caveats()
+    assert any("counts as the gateway's loss" in caveat.text for caveat in caveats) == virtual

@@ -14,6 +14,7 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import USUAL_MTU, AddressPlan
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
@@ -73,16 +74,16 @@ class MemifTestbed(EngineTestbed):
     def engine_description(self) -> dict[str, str]:
         return {"i/o": "net_memif"}
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         sentences = ["The gateway is natxy's own reference program: the results describe the tester alone."]
         if self.cores.shared:
             sentences.append("Tester and gateway share a core, so that neither can keep its times.")
         if is_virtual_machine():
             sentences.append("This is a virtual machine: time that its host takes away from a core shows as delay.")
-        return sentences
+        return [*map(limitation, sentences)]
 
-    def engine_deviations(self) -> list[str]:
-        return ["There is no medium with a line rate; a frame takes no time on the wire."]
+    def engine_caveats(self) -> list[Caveat]:
+        return [limitation("There is no medium with a line rate; a frame takes no time on the wire.")]
 
     def _device(self, side: Side, role: str) -> str:
         number = [*Side].index(side)

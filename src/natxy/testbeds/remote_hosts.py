@@ -12,6 +12,7 @@ from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.engine.messages.common import Side
 from natxy.errors import DutError, HostError, PlanError
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.model.addresses import USUAL_MTU, IPAddress, LinkAddresses
 from natxy.plan.testbeds.hosts import HostsConfig
@@ -53,10 +54,12 @@ class HostsTestbed(CabledTestbed):
                 hosts[side] = Host(transport, address)
             yield Iperf3Hosts(hosts[Side.LEFT], hosts[Side.RIGHT], foreground)
 
-    def host_deviations(self) -> list[str]:
+    def host_caveats(self) -> list[Caveat]:
         return [
-            f"The {side} host's interface {location.interface} has {', '.join(on)} on: the card makes or merges "
-            "segments for it, as it would for any program."
+            limitation(
+                f"The {side} host's interface {location.interface} has {', '.join(on)} on: the card makes or merges "
+                "segments for it, as it would for any program."
+            )
             for side, location in self._locations.items()
             if (on := disturbing_offloads(location.interface, self._transports[side]))
         ]

@@ -13,6 +13,7 @@ from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.interface import Engine
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -60,5 +61,5 @@ class SimulatedTestbed(Testbed):
     def description(self) -> dict[str, str]:
         return {"testbed": "simulated: a model of a gateway in virtual time"}
 
-    def deviations(self) -> list[str]:
-        return ["Engine and gateway are models in virtual time: nothing real is measured."]
+    def caveats(self) -> list[Caveat]:
+        return [limitation("Engine and gateway are models in virtual time: nothing real is measured.")]

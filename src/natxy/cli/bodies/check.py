@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from natxy.plan.departures import by_kind, counts
+from natxy.plan.caveats import TITLES, by_kind, counts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
@@ -25,7 +25,7 @@ from natxy.plan.model.units import (
 )
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
 from natxy.results.reader import RunReader
-from natxy.run.departures import departures
+from natxy.run.caveats import caveats_of_run
 from natxy.run.estimate import estimate_s, repetition_s
 from natxy.run.forecast import expected_repetitions
 
@@ -57,15 +57,15 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
         if plan.testbed.dut_location:
             unchecked.append("the DUT's own networks")
         yield f"Checked on this machine: {enumerated(checked)}; `natxy run` will check {enumerated(unchecked)}."
-    for kind, sentences in by_kind(departures(plan)).items():
-        yield f"{kind}:"
+    for kind, sentences in by_kind(caveats_of_run(plan)).items():
+        yield f"{TITLES[kind]}:"
         yield from (f"• {sentence}" for sentence in sentences)
     yield from _effort(plan, earlier)
 
 
 def describe_briefly(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[str]:
-    """Yields the last lines of `describe`, after the number of departures instead of their list."""
-    if found := departures(plan):
+    """Yields the last lines of `describe`, after the number of caveats instead of their list."""
+    if found := caveats_of_run(plan):
         yield f"{counts(found)}, which `natxy check` lists without `--brief`."
     yield from _effort(plan, earlier)
 

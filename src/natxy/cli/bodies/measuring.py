@@ -166,7 +166,7 @@ def end(folder: Path, console: LastingConsole, code: int, files: GateFiles, unde
 
     The answers are printed and written whatever `code` is. `undecided` is the exit code of no certain answer.
     """
-    run = show(folder, console, list_deviations=False)
+    run = show(folder, console, list_caveats=False)
     judged = judge_run(run)
     files.write(run.name, judged)
     print_answers(judged, console)

@@ -32,10 +32,10 @@ def save_charts(reader: RunReader, form: ChartFormat, output: Path | None) -> No
         echo(f"{file}\n")
 
 
-def show(folder: Path, console: rich.console.Console, *, list_deviations: bool = True) -> RunRecord:
+def show(folder: Path, console: rich.console.Console, *, list_caveats: bool = True) -> RunRecord:
     """Prints the results of the run in `folder`, writes its report and returns it. PlanError if the folder has none."""
     reader = RunReader(folder)
-    console.print(terminal.render(reader, list_deviations=list_deviations))
+    console.print(terminal.render(reader, list_caveats=list_caveats))
     try:
         page = write_report(reader)
     except OSError as error:

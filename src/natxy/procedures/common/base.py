@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.procedures.base import ProcedureDeclaration
@@ -80,12 +81,12 @@ class Procedure(ABC, Generic[Config]):
         """
         return phase1_s(experiment, phase1_fps) + experiment.traffic_s + experiment.timing.expected_drain_s
 
-    def deviations(self, experiment: Experiment) -> list[str]:
-        """Returns a sentence for each way in which this experiment departs from the procedure's RFC."""
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        """Returns each way in which this experiment departs from the procedure's RFC."""
         return []
 
-    def repeat_deviations(self, repeat: Repeat) -> list[str]:
-        """Returns a sentence if there are fewer repetitions than the RFC asks for, or than is usual."""
+    def repeat_caveats(self, repeat: Repeat) -> list[Caveat]:
+        """Returns a caveat if there are fewer repetitions than the RFC asks for, or than is usual."""
         if repeat.least >= USUAL_REPEAT:
             return []
-        return [f"Experiments are measured {repeat.text}; at least {USUAL_REPEAT} repetitions are usual."]
+        return [limitation(f"Experiments are measured {repeat.text}; at least {USUAL_REPEAT} repetitions are usual.")]

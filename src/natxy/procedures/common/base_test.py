@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from natxy.plan.caveats import Caveat, departure, limitation
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.base import no_result
@@ -22,25 +23,31 @@ GOODPUT: dict[str, Any] = {"name": "g", "procedure": "tcp-goodput"}
     ("own", "repeat", "said"),
     [
         (THROUGHPUT, 20, []),
-        (THROUGHPUT, 19, ["Experiments are measured 19 times; at least 20 repetitions are usual."]),
+        (THROUGHPUT, 19, [limitation("Experiments are measured 19 times; at least 20 repetitions are usual.")]),
         (
             THROUGHPUT,
             {"until": "3%"},
             [
-                "Experiments are measured until the interval is within ±3%, at most 30 times; at least 20 repetitions "
-                "are usual."
+                limitation(
+                    "Experiments are measured until the interval is within ±3%, at most 30 times; at least 20 "
+                    "repetitions are usual."
+                )
             ],
         ),
         (BURSTS, 50, []),
-        (BURSTS, 49, ["Back-to-back frames are measured 49 times; RFC 2544 §26.4 asks for at least 50 times."]),
+        (
+            BURSTS,
+            49,
+            [departure("Back-to-back frames are measured 49 times; RFC 2544 §26.4 asks for at least 50 times.")],
+        ),
         (GOODPUT, 1, []),
     ],
 )
 def test_fewer_repetitions_than_usual_or_than_the_rfc_asks_for_are_said(
-    own: dict[str, Any], repeat: Any, said: list[str]
+    own: dict[str, Any], repeat: Any, said: list[Caveat]
 ) -> None:
     [experiment] = resolve(plan_of(own | {"repeat": repeat})).experiments
-    assert procedure_of(experiment).repeat_deviations(experiment.repeat) == said
+    assert procedure_of(experiment).repeat_caveats(experiment.repeat) == said
 
 
 def test_a_repetition_without_a_result_has_every_figure_without_a_value() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates that a procedure does not search for: the step at the experiment's `rate`, and deviations of given rates."""
+"""Rates that a procedure does not search for: the step at the experiment's `rate`, and what departs from it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
+from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.repetition import Repetition
@@ -35,8 +36,8 @@ def known_rate_step(repetition: Repetition, adapt: Callable[[TrialRequest], Tria
     return valid_step(repetition, 1, repetition.rate, step)
 
 
-def off_throughput(experiment: Experiment, measured: str, source: str) -> list[str]:
-    """Returns a sentence unless the experiment's `rate` is 100 % of a measured throughput, as `source` asks.
+def off_throughput(experiment: Experiment, measured: str, source: str) -> list[Caveat]:
+    """Returns a departure unless the experiment's `rate` is 100 % of a measured throughput, as `source` asks.
 
     `measured` begins the sentence, such as "PDV is measured at".
     """
@@ -47,11 +48,11 @@ def off_throughput(experiment: Experiment, measured: str, source: str) -> list[s
         at = f"{format_quantity(rate.rate, Unit.FPS)}, a rate given in the plan"
     else:
         at = f"{rate.percent:g} % of the throughput"
-    return [f"{measured} {at}; {source} asks for the measured throughput."]
+    return [departure(f"{measured} {at}; {source} asks for the measured throughput.")]
 
 
-def below_line(experiment: Experiment, maximum_rate: float | None, measured: str, source: str) -> list[str]:
-    """Returns a sentence if the procedure's maximum rate is below the line's theoretical maximum.
+def below_line(experiment: Experiment, maximum_rate: float | None, measured: str, source: str) -> list[Caveat]:
+    """Returns a departure if the procedure's maximum rate is below the line's theoretical maximum.
 
     `measured` begins the sentence, such as "Frame loss is measured up to".
     """
@@ -59,4 +60,4 @@ def below_line(experiment: Experiment, maximum_rate: float | None, measured: str
     if maximum_rate is None or line_fps is None or maximum_rate >= line_fps * (1 - LINE_TOLERANCE):
         return []
     own, asked = (format_quantity(rate_fps, Unit.FPS) for rate_fps in (maximum_rate, line_fps))
-    return [f"{measured} {own}; {source} asks for the theoretical maximum of the line, {asked}."]
+    return [departure(f"{measured} {own}; {source} asks for the theoretical maximum of the line, {asked}.")]

@@ -21,9 +21,9 @@ from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import DRAWN_PERCENTILES, by_direction, foreground
-from natxy.procedures.deviations import deviations
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
@@ -152,10 +152,10 @@ def test_latency_is_that_of_the_tagged_frames(rate: int, forward: int, reverse: 
 def test_frames_are_tagged_after_the_warm_up_and_to_the_end() -> None:
     plan = resolve(plan_of(LATENCY | {"procedure": "latency"}, timing="rfc"))
     assert plan.experiments[0].traffic_s == 120
-    (of_the_rate,) = [sentence for sentence in deviations(plan) if "8219" in sentence]
+    (of_the_rate,) = [caveat.text for caveat in caveats_of_plan(plan) if "8219" in caveat.text]
     assert "a rate given in the plan" in of_the_rate
     lab = resolve(plan_of(LATENCY | {"procedure": {"name": "latency", "tagged_frames": 100}}))
-    said = " ".join(deviations(lab))
+    said = " ".join(each.text for each in caveats_of_plan(lab))
     assert "in a stream of 1 s; RFC 8219 §7.2 asks for at least 2 min" in said
     assert "follows after 500 ms; RFC 8219 §7.2 asks for at least 60 s" in said
     assert "100 tagged frames a stream" in said

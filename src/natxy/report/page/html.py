@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from natxy.plan.departures import by_kind, counts
+from natxy.plan.caveats import TITLES, by_kind, counts
 from natxy.plan.model.units import format_duration
 from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
@@ -83,8 +83,8 @@ def render(reader: RunReader) -> str:
         wide_intervals=wide_intervals.explanations(run),
         incomplete=states.incomplete(run),
         remarks=remarks.sentences(run),
-        departures=by_kind(run.deviations),
-        departure_counts=counts(run.deviations),
+        caveats={TITLES[kind]: sentences for kind, sentences in by_kind(run.caveats).items()},
+        caveat_counts=counts(run.caveats),
         thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,

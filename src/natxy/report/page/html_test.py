@@ -148,7 +148,7 @@ def test_gateways_of_one_configuration_are_described_once(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("state", list(RunState))
 def test_a_run_without_any_trial_has_a_report_too(tmp_path: Path, state: RunState) -> None:
-    sample = SampleRun(tmp_path, deviations=[])
+    sample = SampleRun(tmp_path, caveats=[])
     sample.declare("planned", title="Planned")
     page = Page(write_report(RunReader(sample.end(state))))
     assert "script" not in page.tags

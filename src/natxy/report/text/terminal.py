@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from natxy.plan import departures
+from natxy.plan import caveats
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.dut.public_addresses import public_addresses
@@ -29,7 +29,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
 
-def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType:
+def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
     run = reader.run
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
@@ -66,11 +66,11 @@ def render(reader: RunReader, *, list_deviations: bool = True) -> RenderableType
         parts.append(Text(warning, style="yellow"))
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
-    if run.deviations and not list_deviations:
-        parts.append(Text(f"{departures.counts(run.deviations)}: the report lists what and why."))
+    if run.caveats and not list_caveats:
+        parts.append(Text(f"{caveats.counts(run.caveats)}: the report lists what and why."))
     else:
-        for kind, sentences in departures.by_kind(run.deviations).items():
-            parts.append(Text(f"{kind}:", style="bold"))
+        for kind, sentences in caveats.by_kind(run.caveats).items():
+            parts.append(Text(f"{caveats.TITLES[kind]}:", style="bold"))
             parts.extend(map(_bullet, sentences))
     return Group(*parts)
 

@@ -12,9 +12,9 @@ from natxy.results.reader import RunReader
 from tests.support.sample_runs import HOSTILE, hostile, quickstart
 
 
-def printed(folder: Path, width: int, *, list_deviations: bool = True) -> str:
+def printed(folder: Path, width: int, *, list_caveats: bool = True) -> str:
     output = io.StringIO()
-    Console(file=output, width=width).print(render(RunReader(folder), list_deviations=list_deviations))
+    Console(file=output, width=width).print(render(RunReader(folder), list_caveats=list_caveats))
     return output.getvalue()
 
 
@@ -30,8 +30,8 @@ def test_the_page_says_what_was_measured_and_what_was_not(tmp_path: Path) -> Non
     assert "Seed 18446744073709551615" in text
 
 
-def test_deviations_can_be_left_to_the_report(tmp_path: Path) -> None:
-    text = printed(quickstart(tmp_path), 120, list_deviations=False)
+def test_caveats_can_be_left_to_the_report(tmp_path: Path) -> None:
+    text = printed(quickstart(tmp_path), 120, list_caveats=False)
     assert "1 departure from the RFCs: the report lists what and why." in text
     assert "RFC 2544 §24" not in text
 

@@ -8,14 +8,17 @@ by their columns. A new schema adds a step here.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from natxy.errors import PlanError
+from natxy.plan.caveats import Caveat, departure, limitation, own_rule
 from natxy.plan.procedures import ProcedureConfig
 from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER
 
@@ -25,6 +28,9 @@ _NOBODY: Final = "0-0"
 _FORMER_SETTINGS: Final = {"size_convention": "paired", "ttl": 64, "dont_fragment": False}
 _FORMER_MAX_INVALID: Final = 3
 # Of a session whose load nobody noted.
+_FORMER_RULE: Final = "natxy's own rule: "
+# What the RFC asked for was in the sentence. A title may name an RFC too.
+_FORMER_DEPARTURE: Final = re.compile(r"RFC \d+ §|; RFC \d+ asks")
 _NO_LOAD: Final = '{"minute": 0, "all_ticks": 0, "stolen_ticks": null}'
 
 
@@ -151,6 +157,24 @@ def _add_dut_load(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE trial ADD COLUMN dut_load_json TEXT")
 
 
+def _add_kinds_of_caveats(db: sqlite3.Connection) -> None:
+    """Gives each sentence on how a run was measured its kind, which before only its words told."""
+    db.execute("ALTER TABLE run RENAME COLUMN deviations_json TO caveats_json")
+    for run, text in db.execute("SELECT id, caveats_json FROM run").fetchall():
+        sentences = json.loads(text)
+        if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
+            raise ValueError(f"run {run}.deviations_json: expected a list of texts")
+        caveats = [asdict(_former_caveat(sentence)) for sentence in sentences]
+        db.execute("UPDATE run SET caveats_json = ? WHERE id = ?", (json.dumps(caveats), run))
+
+
+def _former_caveat(sentence: str) -> Caveat:
+    rule = sentence.removeprefix(_FORMER_RULE)
+    if rule != sentence:
+        return own_rule(rule[:1].upper() + rule[1:])
+    return departure(sentence) if _FORMER_DEPARTURE.search(sentence) else limitation(sentence)
+
+
 # The step at index n leads from schema n to schema n + 1.
 _STEPS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     lambda _: None,
@@ -166,4 +190,5 @@ _STEPS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     _add_dut_load,
     # `reordered` may be null since then, which no row of before is.
     lambda _: None,
+    _add_kinds_of_caveats,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from natxy.plan.caveats import Caveat
 from natxy.results.records import DutRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester
 from natxy.system.machine import MachineLoad
@@ -26,7 +27,7 @@ class StoredRun:
     natxy_version: str
     engine_info: Facts
     testbed: dict[str, str]
-    deviations: list[str]
+    caveats: list[Caveat]
     machine: dict[str, str]
     tester: Tester | None
     self_test: SelfTest | None

@@ -116,7 +116,7 @@ def optional_columns() -> set[str]:
     }
 
 
-SCHEMA_NUMBER: Final = 12
+SCHEMA_NUMBER: Final = 13
 """The number of the schema below. Another schema has another number, and a step in `migrations` that leads to it."""
 SCHEMA: Final = f"""
 PRAGMA user_version = {SCHEMA_NUMBER};
@@ -124,7 +124,7 @@ CREATE TABLE run (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, started_at TEXT NOT NULL, finished_at TEXT, state TEXT NOT NULL,
     owner TEXT NOT NULL, plan_yaml TEXT NOT NULL, seed TEXT NOT NULL, natxy_version TEXT NOT NULL,
     engine_info_json TEXT NOT NULL DEFAULT '{{}}', testbed_json TEXT NOT NULL DEFAULT '{{}}',
-    deviations_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{{}}',
+    caveats_json TEXT NOT NULL DEFAULT '[]', machine_json TEXT NOT NULL DEFAULT '{{}}',
     tester_json TEXT, self_test_json TEXT
 ) STRICT;
 CREATE TABLE session (

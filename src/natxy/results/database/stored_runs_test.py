@@ -15,13 +15,14 @@ from typing import Final
 
 import pytest
 
+from natxy.plan.caveats import CaveatKind
 from natxy.results.database.migrations import schema_number
 from natxy.results.database.schema import SCHEMA_NUMBER
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 
 STORED: Final = Path(__file__).parents[4] / "tests/stored_runs"
-SCHEMAS: Final = range(1, 12)
+SCHEMAS: Final = range(1, 13)
 # Tests between hosts are stored since this schema.
 GOODPUT: Final = 6
 
@@ -72,6 +73,9 @@ def test_results_are_read_and_nothing_is_written(folder: Path, schema: int) -> N
             assert repetition.lower_bound == repetition.value
             assert repetition.trials
             assert all(trial.result.streams for trial in repetition.trials)
+    # From schema 12 on, a run also had rules of natxy's own.
+    kinds = {CaveatKind.DEPARTURE, CaveatKind.LIMITATION} | ({CaveatKind.OWN_RULE} if schema >= 12 else set())
+    assert {caveat.kind for caveat in run.caveats} == kinds
     for experiment in goodput:
         transfers = [len(repetition.transfers) for repetition in experiment.repetitions]
         assert all(transfers) == (schema > GOODPUT)

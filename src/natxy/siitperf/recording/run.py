@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from natxy.errors import NatxyError, PlanError
 from natxy.installation import full_version
+from natxy.plan.caveats import limitation
 from natxy.plan.experiment import Experiment
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
@@ -33,9 +34,9 @@ from natxy.system.machine import MachineLoad, describe_machine
 from natxy.untrusted.texts import plain
 
 NAME: Final = "siitperf"
-_DEVIATIONS: Final = (
+_SCRIPTS: Final = limitation(
     "Programs that stand in for siitperf's measured each trial by itself, as the user's scripts asked: natxy chose no "
-    "rate, repeated no trial, and neither set up nor knows the gateway. Nor did it empty the gateway's table.",
+    "rate, repeated no trial, and neither set up nor knows the gateway. Nor did it empty the gateway's table."
 )
 
 
@@ -82,10 +83,10 @@ def append(
                     seed=0,
                     natxy_version=full_version(),
                     machine=describe_machine(),
-                    deviations=_DEVIATIONS,
+                    caveats=[_SCRIPTS],
                     began=began,
                 )
-            store.describe_tester(engine={}, testbed=tester, deviations=())
+            store.describe_tester(engine={}, testbed=tester, caveats=())
             _append(store, foreign, part, phases, experiments, broken_off)
             store.finish_run(RunState.DONE)
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.testbeds.guest.kernel import RECEIVE_BUFFER_BYTES, Guest, find_guest
@@ -46,11 +47,13 @@ class GuestLab(NetnsLab):
         """Returns nothing: the guest's hardware is a process."""
         return {}
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         return [
-            *super().deviations(),
-            "The gateway's kernel runs in user mode, as a process with one virtual CPU: it forwards several times "
-            "slower than on the machine itself, so compare it with gateways of the same kind only.",
+            *super().caveats(),
+            limitation(
+                "The gateway's kernel runs in user mode, as a process with one virtual CPU: it forwards several times "
+                "slower than on the machine itself, so compare it with gateways of the same kind only."
+            ),
         ]
 
     def _buffer_frames(self) -> int:

@@ -16,6 +16,7 @@ from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.testbeds.ports import TesterPort
 from natxy.system.machine_sysctls import interface_word
 
@@ -102,8 +103,8 @@ class TesterPorts:
         of_pair = f" of pair {self._pair + 1}" if self._pair else ""
         return {f"{side} port{of_pair}": self._described(port) for side, port in self._ports.items()}
 
-    def deviations(self) -> list[str]:
-        sentences = []
+    def caveats(self) -> list[Caveat]:
+        sentences: list[str] = []
         # `natxy check` may run where they are not.
         there = [name for name in dict.fromkeys(self.interfaces.values()) if self._exists(INTERFACES / name)]
         where = f" of {self._transport.describe()}" if isinstance(self._transport, SshTransport) else ""
@@ -112,7 +113,7 @@ class TesterPorts:
                 sentences.append(f"The tester's interface {interface}{where} has {', '.join(disturbing)} on.")
             if self._medium(TesterPort(interface=interface)) == PortMedium.VETH:
                 sentences.append(f"The tester's interface {interface}{where} is one of software; it has no line rate.")
-        return sentences
+        return [*map(limitation, sentences)]
 
     def _described(self, port: TesterPort) -> str:
         vlan = f", VLAN {port.vlan}" if port.vlan else ""

@@ -16,6 +16,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.engine.testers import Tester
 from natxy.errors import DutError, FurtherTesterError, PlanError
+from natxy.plan.caveats import Caveat
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.machines import FurtherTester
@@ -98,10 +99,10 @@ class RemoteTester:
             described |= ports.description()
         return described
 
-    def deviations(self) -> list[str]:
-        """Returns sentences about the ports, which have to be taken."""
+    def caveats(self) -> list[Caveat]:
+        """Returns the caveats of the ports, which have to be taken."""
         with self._at_fault():
-            return [sentence for ports in self._ports.values() for sentence in ports.deviations()]
+            return [caveat for ports in self._ports.values() for caveat in ports.caveats()]
 
     @contextmanager
     def _at_fault(self) -> Iterator[None]:

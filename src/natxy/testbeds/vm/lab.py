@@ -19,7 +19,7 @@ from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.plan.departures import OWN_RULE
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -32,7 +32,7 @@ from natxy.system.process_owner import Owner
 from natxy.system.temporary_folder import temporary_folder
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
-from natxy.testbeds.gateway_watch import GatewayWatch
+from natxy.testbeds.gateway_watch import REPEATED, GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
@@ -158,7 +158,7 @@ class VmLab(EngineTestbed):
     def engine_description(self) -> dict[str, str]:
         return {"tester namespace": self._namespaces.tester, "i/o": "net_af_packet on taps, 1 queue a port"}
 
-    def deviations(self) -> list[str]:
+    def caveats(self) -> list[Caveat]:
         sentences = [
             "The gateway is a virtual machine on the tester's own machine: the rates hold for its virtual NICs and "
             "this machine, and not for a gateway with network interface cards.",
@@ -173,28 +173,28 @@ class VmLab(EngineTestbed):
         if self._cpus > len(self.cores.dut):
             few = f"{self._cpus} virtual CPUs share {counted(len(self.cores.dut), 'core')}"
             sentences.append(f"The gateway's {few}: its rate does not grow with its number of virtual CPUs.")
-        return sentences
+        return [*map(limitation, sentences)]
 
-    def engine_deviations(self) -> list[str]:
+    def engine_caveats(self) -> list[Caveat]:
         sentences = [
-            f"{OWN_RULE}a failed trial is repeated if something else ran on the gateway's core for so long that this "
-            "explains the loss.",
             "The kernel's part of receiving the tester's frames runs on the gateway's core and counts as its work.",
             "The kernel makes net_af_packet wait for the gateway, so a gateway at its limit may cause late frames or "
             "back-pressure at the tester instead of lost frames.",
         ]
         if self.cores.shared:
             sentences.append("Tester and gateway share a core, so that neither can keep its times.")
-        return sentences
+        return [REPEATED, *map(limitation, sentences)]
 
     def hosts(self, addresses: Addresses, foreground: Foreground) -> AbstractContextManager[TcpHosts]:
         ends, cores, mtu = {side: side.value for side in Side}, self.cores.tester, self._addresses.mtu
         return hosts_in_namespaces(ends, self._tester, self._namespaces, addresses, foreground, mtu=mtu, cores=cores)
 
-    def host_deviations(self) -> list[str]:
+    def host_caveats(self) -> list[Caveat]:
         return [
-            f"Both hosts run on {named_cores(self.cores.tester)}, so TCP itself may be what limits the goodput; the "
-            "same link without translation, as a baseline, shows what the hosts can do."
+            limitation(
+                f"Both hosts run on {named_cores(self.cores.tester)}, so TCP itself may be what limits the goodput; "
+                "the same link without translation, as a baseline, shows what the hosts can do."
+            )
         ]
 
     def _tap(self, number: int, side: Side) -> AbstractContextManager[list[int]]:

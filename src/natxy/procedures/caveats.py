@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States in which ways a plan departs from the RFCs and what limits its results, as sentences that `natxy check` prints
-and a run stores.
-
-`natxy.plan.departures` tells their kinds apart by their words.
-"""
+"""States in which ways a plan departs from the RFCs and what limits its results, as caveats that `natxy check` prints
+and a run stores."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.plan.departures import OWN_RULE
+from natxy.plan.caveats import Caveat, departure, limitation, own_rule
 from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
@@ -28,29 +25,29 @@ RFC_NETWORKS: Final = 256
 _SHORT_S: Final = 1.0
 
 
-def deviations(plan: ResolvedPlan) -> list[str]:
-    """Returns every sentence once, in the order of the plan's experiments."""
-    return [*dict.fromkeys(_departures(plan)), *_absent_baselines(plan)]
+def caveats_of_plan(plan: ResolvedPlan) -> list[Caveat]:
+    """Returns every caveat once, in the order of the plan's experiments."""
+    return [*dict.fromkeys(_measured(plan)), *_absent_baselines(plan)]
 
 
-def _departures(plan: ResolvedPlan) -> Iterator[str]:
+def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
     if not plan.testbed.has_gateway:
-        yield "There is no gateway: what is measured is the tester itself."
+        yield limitation("There is no gateway: what is measured is the tester itself.")
         return
     by_frames = [experiment for experiment in plan.experiments if not experiment.procedure.between_hosts]
     if not plan.testbed.in_virtual_time and not all(each.timing.learning_frames for each in by_frames):
-        yield (
+        yield departure(
             "Neighbours are resolved once, when a gateway is set up; RFC 2544 §23 sends learning frames before each "
             "trial."
         )
     for experiment in plan.experiments:
         if experiment.line_rate is not None and plan.testbed.nominal_line_rate:
             line = format_rate(experiment.line_rate, "bit/s")
-            yield (
+            yield limitation(
                 f"The line rate of {line} is nominal: a lab's links are software, so that more than the theoretical "
                 "maximum can pass."
             )
-        yield from procedure_of(experiment).deviations(experiment)
+        yield from procedure_of(experiment).caveats(experiment)
     for experiment in by_frames:
         goal = experiment.search.goal if experiment.search else None
         decided_by_goal = goal is not None and goal.final_trial is not None
@@ -65,23 +62,23 @@ def _departures(plan: ResolvedPlan) -> Iterator[str]:
         yield from _frame_timeout(experiment)
         yield from _ordered_fields(experiment)
         if experiment.phase1_selection == Selection.RANDOM:
-            yield (
+            yield departure(
                 f"{experiment.title}: phase 1 draws its four-tuples at random, so that its {experiment.connections:,} "
                 f"frames make about {experiment.distinct_connections:,.0f} connections; RFC 9693 §4.4 enumerates them."
             )
         if experiment.active_connections:
-            yield (
+            yield departure(
                 f"{experiment.title}: phase 2 uses {experiment.active_connections.text} of the "
                 f"{experiment.connections:,} connections; RFC 9693 §4.7 uses all of them."
             )
-        yield from procedure_of(experiment).repeat_deviations(experiment.repeat)
+        yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
-            yield "Connections are UDP, and results need not carry over to TCP."
+            yield limitation("Connections are UDP, and results need not carry over to TCP.")
     yield from _few_networks(plan.experiments)
     yield from _short_connection_trials(plan.experiments)
 
 
-def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator[str]:
+def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator[Caveat]:
     """Yields what is shorter than the RFCs ask, and natxy's own rules.
 
     `fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take. `learning`: the
@@ -98,33 +95,33 @@ def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator
         applies = {"trial": fixed_duration, "learning_pause": learning}.get(field, True)
         if value < standard and applies:
             wanted = f"{bound} {format_duration(standard)}".strip()
-            yield f"{words} {format_duration(value)}; {source} asks for {wanted}."
+            yield departure(f"{words} {format_duration(value)}; {source} asks for {wanted}.")
     if timing.drain_ends_early:
-        yield (
+        yield departure(
             "The wait for residual frames ends as soon as every frame has arrived, so that duplicates which arrive "
             f"later are not counted in that trial; RFC 2544 §23 asks for {format_duration(RFC_TIMING.drain)}."
         )
     if timing.overrun_floor > 0:
-        yield (
-            f"{OWN_RULE}a trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as "
+        yield own_rule(
+            f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as "
             "valid, even if that is more than 0.001 % of its duration."
         )
     if timing.max_backlog is not None:
-        yield (
-            f"{OWN_RULE}a trial of a search for a rate fails if its last frame is delayed by more than "
+        yield own_rule(
+            f"A trial of a search for a rate fails if its last frame is delayed by more than "
             f"{100 * timing.max_backlog:g} % of its traffic's length (at least {format_duration(LEAST_BACKLOG_S)}), "
             "because the gateway's queue would hide loss from a short trial."
         )
     if timing.max_pause > RFC_TIMING.max_pause:
-        yield (
-            f"{OWN_RULE}loss counts against the gateway although bursts after pauses of the tester's core of up to "
+        yield own_rule(
+            f"Loss counts against the gateway although bursts after pauses of the tester's core of up to "
             f"{format_duration(timing.max_pause)} could explain it."
         )
 
 
-def _goal(goal: Goal) -> Iterator[str]:
+def _goal(goal: Goal) -> Iterator[Caveat]:
     if goal.final_trial is not None and goal.final_trial < RFC_TIMING.trial:
-        yield (
+        yield departure(
             f"The trials that decide on a rate last {format_duration(goal.final_trial)}; RFC 2544 §24 asks for at "
             f"least {format_duration(RFC_TIMING.trial)}."
         )
@@ -132,32 +129,32 @@ def _goal(goal: Goal) -> Iterator[str]:
         share = f"trials with up to {100 * goal.exceed_ratio:g} % of its trial time"
         if goal.trials:
             share = f"up to {100 * goal.exceed_ratio:g} % of its {goal.trials} trials"
-        yield (
+        yield departure(
             f"A rate passes although {share} lose frames (MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no "
             "loss."
         )
 
 
-def _tolerated_loss(experiment: Experiment) -> Iterator[str]:
+def _tolerated_loss(experiment: Experiment) -> Iterator[Caveat]:
     tolerance = experiment.loss_tolerance
     if tolerance and tolerance.most:
         title = experiment.procedure.headline().title.lower()
-        yield (
+        yield departure(
             f"{experiment.title} is not a {title} as the RFCs define it: trials pass with up to {tolerance.text} of "
             "their frames lost; RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
         )
 
 
-def _frame_timeout(experiment: Experiment) -> Iterator[str]:
+def _frame_timeout(experiment: Experiment) -> Iterator[Caveat]:
     timeout_s = experiment.procedure.frame_timeout_s
     if timeout_s is not None:
-        yield (
+        yield departure(
             f"{experiment.title}: a frame that arrives more than {format_duration(timeout_s)} after it was sent counts "
             f"as lost; RFC 2544 §26 has no such limit."
         )
 
 
-def _ordered_fields(experiment: Experiment) -> Iterator[str]:
+def _ordered_fields(experiment: Experiment) -> Iterator[Caveat]:
     if experiment.uses_connections:
         return
     left, right = experiment.addresses.left_hosts, experiment.addresses.right_hosts
@@ -168,7 +165,8 @@ def _ordered_fields(experiment: Experiment) -> Iterator[str]:
     )
     for ordered in dict.fromkeys(filter(None, ways)):
         where = "" if len({*ways}) == 1 else f" from {'left to right' if ordered == forward else 'right to left'}"
-        yield f"{experiment.title}: {ordered} are in counting order{where}; RFC 4814 §4 asks for pseudorandom order."
+        text = f"{experiment.title}: {ordered} are in counting order{where}"
+        yield departure(f"{text}; RFC 4814 §4 asks for pseudorandom order.")
 
 
 def _ordered(own: AddressRanges, far: AddressRanges, ports: PortPair, orders: Orders) -> str:
@@ -182,18 +180,18 @@ def _ordered(own: AddressRanges, far: AddressRanges, ports: PortPair, orders: Or
     return ", ".join(name for size, order, name in fields if size > 1 and order != Order.PSEUDORANDOM)
 
 
-def _few_networks(experiments: list[Experiment]) -> Iterator[str]:
+def _few_networks(experiments: list[Experiment]) -> Iterator[Caveat]:
     """The second run that RFC 2544 §12 asks for may be another experiment of the plan."""
     of_routers = [each for each in experiments if each.gateway.is_router]
     spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
     for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
-        yield (
+        yield departure(
             f"The {name} of a router is measured with fewer than {RFC_NETWORKS} destination networks a side; RFC 2544 "
             f"§12 asks for a second run with random destinations in {RFC_NETWORKS} networks."
         )
 
 
-def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
+def _short_connection_trials(experiments: list[Experiment]) -> Iterator[Caveat]:
     """Reports only the cell with the shortest trials of each sweep."""
     shortest: dict[str, tuple[float, int, Experiment]] = {}
     for experiment in experiments:
@@ -214,17 +212,18 @@ def _short_connection_trials(experiments: list[Experiment]) -> Iterator[str]:
         if floor_s > 0:
             share = f"{100 * floor_s / trial_s:.2g} %"
             sentence += f", {share} of which is the {format_duration(floor_s)} that the last frame may be late"
-        yield f"{sentence}. So short a trial may show what the gateway's queues hold, and not what it keeps up."
+        sentence += ". So short a trial may show what the gateway's queues hold, and not what it keeps up."
+        yield limitation(sentence)
 
 
-def _absent_baselines(plan: ResolvedPlan) -> Iterator[str]:
+def _absent_baselines(plan: ResolvedPlan) -> Iterator[Caveat]:
     for baseline, names in plan.absent_baselines.items():
-        yield (
+        yield limitation(
             f"{', '.join(names)}: the plan compares with {baseline}, which `--only` leaves out; name it too for the "
             "ratio."
         )
     if plan.unjudged_ratios:
-        yield (
+        yield limitation(
             f"{', '.join(plan.unjudged_ratios)}: `ratio_at_least` is not judged, because `--only` leaves out the "
             "baseline."
         )

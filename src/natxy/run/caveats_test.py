@@ -8,8 +8,8 @@ import pytest
 
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.deviations import deviations
-from natxy.run.departures import departures
+from natxy.procedures.caveats import caveats_of_plan
+from natxy.run.caveats import caveats_of_run
 
 GOODPUT = {"procedure": "tcp-goodput"}
 THROUGHPUT = {"procedure": "throughput", "search": {"max_rate": "100k"}}
@@ -23,18 +23,18 @@ def everything_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_testbeds(testbed: dict[str, Any], *experiments: dict[str, Any]) -> str:
-    """Returns the departures that are not the plan's."""
+    """Returns the sentences of the caveats that are not the plan's."""
     each = [{"name": f"e{n}", "gateway": "linux-forward", **given} for n, given in enumerate(experiments)]
     plan = resolve(Plan.model_validate({"name": "p", "testbed": testbed, "experiments": each}))
-    found = departures(plan)
+    found = caveats_of_run(plan)
     assert len(found) == len({*found})
-    assert {*deviations(plan)} <= {*found}
-    return "\n".join(sentence for sentence in found if sentence not in deviations(plan))
+    assert {*caveats_of_plan(plan)} <= {*found}
+    return "\n".join(caveat.text for caveat in found if caveat not in caveats_of_plan(plan))
 
 
 def test_a_lab_is_asked_before_it_is_built() -> None:
     found = of_testbeds({"kind": "lab"}, THROUGHPUT, GOODPUT)
-    for words in ("Measured in software", "a failed trial is repeated if", "The hosts' offloads are off"):
+    for words in ("Measured in software", "A failed trial is repeated if", "The hosts' offloads are off"):
         assert found.count(words) == 1
     assert "The hosts' offloads are off" not in of_testbeds({"kind": "lab"}, THROUGHPUT)
 
