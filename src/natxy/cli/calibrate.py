@@ -45,9 +45,9 @@ def calibrate(
     """Check the tester on a gateway whose limits are known.
 
     Measure every procedure on natxy-reference, on this machine, and print each figure with its true value, its error
-    and its tolerance, which is what the search, the clock and the limits of a valid trial leave open. Figures that a
-    pause of a core disturbed are measured again, up to three times and as long as the budget lasts. Each figure is
-    printed as soon as it is known, and all of them at the end.
+    and its tolerance: the uncertainty that the search, the clock and the limits of a valid trial leave. A figure that a
+    pause of a core disturbed is measured again, up to three times while the budget lasts. Each figure is printed as
+    soon as it is known, and all of them again at the end.
 
     \b
     Exit codes:

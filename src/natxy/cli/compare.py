@@ -46,14 +46,14 @@ def compare_runs(
 ) -> None:
     """Compare runs with each other, each with the first.
 
-    Experiments correspond if they have the same name, procedure and cell. The difference of the medians is given with
+    Experiments are matched by name, procedure and cell. The difference of the medians is given with
     its 95 % confidence interval, in percent of the first run. A run differs from the first if that interval excludes 0.
     A single repetition has no interval. Results of different traffic, such as other frame sizes, are not compared.
 
-    With --fail-below 5%, the headline of each experiment may be worse than in the first run by 5 %: a rate lower, a
-    delay higher. The answer is undecided if the interval contains that threshold. EXPERIMENT=5% is for one experiment,
-    EXPERIMENT:FIGURE=5% for one of its figures, such as baseline_ratio, its share of the baseline; both may have the
-    wildcards * and ?. Of several options for a figure, the last one counts.
+    With --fail-below 5%, the headline of each experiment may be at most 5 % worse than in the first run: a rate lower,
+    a delay higher. The answer is undecided if the interval contains that threshold. EXPERIMENT=5% sets the threshold of
+    one experiment, EXPERIMENT:FIGURE=5% that of one figure, such as baseline_ratio, its share of the baseline. Both
+    names may have the wildcards * and ?. If several options match a figure, the last one counts.
 
     Exit code 6 if a threshold is missed.
     """

@@ -34,10 +34,10 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="File to write; default: standard output.", show_default=False)
     ] = None,
 ) -> None:
-    """Write runs for other programs, all into one file.
+    """Write one or more runs to a single file for other programs.
 
-    csv and parquet have a row for each trial; json has everything that is stored, for several runs as a list. In a
-    folder of runs, what cannot be read is left out with a warning.
+    csv and parquet have a row for each trial. json has everything that is stored; several runs are a list. Runs in a
+    folder that cannot be read are left out with a warning.
     """
     from natxy.cli.bodies.export import by_ending, runs_in
     from natxy.cli.output.file import is_stream, output_file

@@ -42,11 +42,11 @@ def history(
         ),
     ] = None,
 ) -> None:
-    """Show the results of many runs over time, in one page.
+    """Show the results of many runs over time on one page.
 
-    Runs of the same plan are a history: each figure with its 95 % confidence interval from run to run, where its level
-    changed, and which versions and settings changed with it. Runs with other traffic, such as other frame sizes, are
-    kept apart. A folder that cannot be read is listed with the reason.
+    Runs of the same plan form a history. It shows each figure with its 95 % confidence interval from run to run, where
+    its level changed, and which versions and settings changed at the same time. Runs with different traffic, such as
+    other frame sizes, are kept apart. Folders that cannot be read are listed with the reason.
     """
     from natxy.cli.bodies.history import chosen_of, print_tables, report_page, tables_of, write_page
     from natxy.history.finding import find

@@ -11,8 +11,8 @@ EventsOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Write what happens into a new file or a pipe, as lines of JSON; `-` is standard output, and all "
-        "else then goes to standard error.",
+        help="Write the events of the run to a new file or a pipe, one JSON object a line; `-`: to standard output, "
+        "and everything else to standard error.",
         show_default=False,
     ),
 ]
@@ -20,7 +20,7 @@ BeforeOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COMMAND",
-        help="Run a command first, when nobody else measures with the same cores, ports or gateway; may be repeated.",
+        help="Run a command before the measurement, once cores, ports and gateway are free; may be repeated.",
         show_default=False,
     ),
 ]
@@ -28,8 +28,8 @@ MetricsOption = Annotated[
     str | None,
     typer.Option(
         metavar="[HOST:]PORT",
-        help="Offer the run to Prometheus while it measures, on the loopback interface unless HOST is given; 0 is any "
-        "free port.",
+        help="Serve metrics for Prometheus while the run measures; default for HOST: the loopback interface; port 0: "
+        "any free one.",
         show_default=False,
     ),
 ]

@@ -49,11 +49,10 @@ def report(
 ) -> None:
     """Print a run's results and write its report.html.
 
-    The run may have been interrupted, or be in progress. Of a campaign's folder, only the report is written.
+    The run may have been interrupted, or still be in progress. For a campaign, only the report is written.
 
-    With --format, print the tables of RFC 9693 §6 for a paper (markdown, latex) or a spreadsheet (csv-tables), or a
-    row for each figure for other programs (csv), and write nothing. With --charts, write only the charts, one to a
-    file.
+    With --format, print the tables of RFC 9693 §6 for a paper (markdown, latex) or a spreadsheet (csv-tables), or one
+    row per figure for other programs (csv), and write no files. With --charts, write only the charts, one file each.
     """
     from natxy.cli.bodies.report import save_charts, show
     from natxy.cli.gate.answers import print_answers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy judge`: judges a run by what its plan expects."""
+"""`natxy judge`: judges a run by the thresholds of its plan."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def judge(
     json: JsonOption = None,
     undecided: UndecidedOption = 0,
 ) -> None:
-    """Judge a run by what its plan expects.
+    """Judge a run by the thresholds of its plan.
 
-    Every `expect` of the plan is met, missed or undecided: the latter if the interval of the result contains the
-    threshold. `natxy run` and `natxy resume` do the same when they end.
+    Each `expect` of the plan is met, missed, or undecided if the interval of the result contains the threshold.
+    `natxy run` and `natxy resume` judge at their end, too.
 
     Exit code 6 if a threshold is missed, 0 if all are met or undecided.
     """

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 JUnitOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the thresholds as JUnit XML.", show_default=False)
+    Path | None, typer.Option(metavar="FILE", help="Write the judged thresholds as JUnit XML.", show_default=False)
 ]
 MarkdownOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Add a summary in Markdown to this file.", show_default=False)
+    Path | None, typer.Option(metavar="FILE", help="Append a summary in Markdown to this file.", show_default=False)
 ]
 JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the answers as JSON.", show_default=False)
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the judged thresholds as JSON.", show_default=False)
 ]
 UndecidedOption = Annotated[
     int,

@@ -21,14 +21,18 @@ def explain(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="WORD", help="What to explain; without it, what there is.", autocompletion=words, show_default=False
+            metavar="WORD",
+            help="The term to explain; without one, all terms are listed.",
+            autocompletion=words,
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Explain a word that natxy uses.
+    """Explain a term that natxy uses.
 
-    It can be a term, a verdict or its cause, an exit code, a field of a plan, a setting of a gateway, or a section of
-    an RFC: `natxy explain invalid`, `natxy explain exit code 3`, `natxy explain max_invalid`, `natxy explain RFC 2544`.
+    WORD can be a term of the glossary, a verdict or its cause, an exit code, a field of a plan, a setting of a gateway,
+    or a section of an RFC: `natxy explain invalid`, `natxy explain exit code 3`, `natxy explain max_invalid`,
+    `natxy explain RFC 2544`.
     """
     with reported_errors():
         if words:

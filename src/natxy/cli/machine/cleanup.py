@@ -15,13 +15,15 @@ from natxy.system.interrupts import one_interrupt
 
 
 def cleanup(
-    forget: Annotated[bool, typer.Option("--forget", help="Do not try again later what cannot be undone now.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Give up on what cannot be undone now, and forget it.")
+    ] = False,
 ) -> None:
-    """Undo what killed runs left on this machine and on machines behind ssh, and remove the lab that stands.
+    """Undo what killed runs changed on this machine and on machines behind ssh, and remove a standing lab.
 
-    Network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a DUT are as they
-    were before. What a run that is still in progress uses is left alone. `natxy doctor` lists what there is to undo,
-    and the next run on a machine undoes it too.
+    This restores network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a
+    DUT. It leaves alone what a live run uses. `natxy doctor` lists what there is to undo, and the next run on the
+    machine also undoes it.
 
     \b
     Exit codes:

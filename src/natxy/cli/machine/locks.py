@@ -15,8 +15,8 @@ from natxy.untrusted.texts import json_text
 def locks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False) -> None:
     """Show which measurements on this machine hold its cores, ports and gateways.
 
-    Others that need the same wait until these have ended. What is held is free again when its process ends, however it
-    ends. Each user has locks of their own.
+    A measurement that needs one of them waits until it is free. A lock ends with its process, even if that is killed.
+    Each user has their own locks.
     """
     from natxy.locks.files import holders
     from natxy.report.tables.table import Column, Table, to_rich

@@ -27,14 +27,13 @@ def watch(
             show_default=False,
         ),
     ],
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes any that is free.")
-    ] = _PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")] = _PORT,
 ) -> None:
-    """Show a run or a campaign in a browser of this machine while it measures, or after it has ended.
+    """Serve a web page that shows a run or a campaign, while it measures or afterwards.
 
-    The page is served until Ctrl-C. Only who knows its address, which has a secret in it, sees it; through ssh,
-    `ssh -L 8219:127.0.0.1:8219 TESTER` leads to it. Nothing is written into the folder.
+    The page is served on this machine until Ctrl-C. Its address contains a secret, so that only those who were given
+    it see the page. From another machine, reach it through `ssh -L 8219:127.0.0.1:8219 TESTER`. Nothing is written
+    into the folder.
     """
     with reported_errors():
         try:

@@ -26,8 +26,8 @@ def bundle(
 ) -> None:
     """Pack a run into one zip file for publication.
 
-    It has the plan, the database, tables as CSV, the report, the versions of everything, and the hashes of these files,
-    which `natxy verify` checks. The plan is published as it is, with the names of machines and the commands in it.
+    The file contains the plan, the database, tables as CSV, the report, all versions, and the hashes of these files,
+    which `natxy verify` checks. The plan is published as it is, including names of machines and commands.
     """
     from natxy.bundle.contents import SUMS_FILE, files_of, sums
     from natxy.bundle.file import write_zip

@@ -17,9 +17,9 @@ def verify(
         Path, typer.Argument(metavar="BUNDLE", help="A zip file of `natxy bundle`, or its folder.", show_default=False)
     ],
 ) -> None:
-    """Check that a bundle is whole, and that its tables and its report follow from what was recorded.
+    """Check that a bundle is complete and unchanged, and that its tables and report follow from its trials.
 
-    It cannot tell who measured, or whether somebody made up the recorded trials.
+    The check cannot tell who measured, or whether the trials were made up.
 
     Exit code 2 if something was changed.
     """

@@ -45,10 +45,10 @@ def import_conf(
         typer.Option(help="A lab on this machine, or the cards and the gateway that siitperf measures with."),
     ] = "lab",
 ) -> None:
-    """Write the plan that measures what siitperf measures, to standard output.
+    """Write a plan that measures what siitperf measures, to standard output.
 
-    Comments say which key each line is from, and what differs. A line of siitperf.conf that siitperf reads in another
-    way than it is written, what a plan cannot express, and a gateway that does not fit, are errors.
+    Its comments name the key that each line comes from, and what differs. It is an error if siitperf reads a line
+    differently from how it is written, if a plan cannot express it, or if the gateway does not fit.
     """
     from natxy.dut.registry import GATEWAYS
     from natxy.siitperf.arguments import ignored, parse_arguments
