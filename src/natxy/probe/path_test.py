@@ -214,7 +214,10 @@ def test_a_dut_without_commands_is_judged_by_frames_alone(path: Callable[..., Pr
 
 
 def test_frames_that_the_tester_cannot_send_say_nothing_about_the_gateway(path: Callable[..., ProbedPath]) -> None:
-    path(Engine(blocked=9, sent=False), Dut()).check()
+    engine, dut = Engine(blocked=9, sent=False), Dut()
+    path(engine, dut).check()
+    assert engine.trials > 0
+    assert dut.asked == 0
 
 
 def test_a_gateway_of_natxys_own_gets_no_frames(path: Callable[..., ProbedPath]) -> None:

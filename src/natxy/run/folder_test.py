@@ -80,6 +80,7 @@ def test_a_folder_that_its_owner_removes_has_no_other_one(tmp_path: Path, made_a
 
 def test_a_folder_that_is_gone_is_removed(tmp_path: Path) -> None:
     remove_folder(tmp_path / "run", [tmp_path / "run"])
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_folder_has_one_owner(tmp_path: Path) -> None:

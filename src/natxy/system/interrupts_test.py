@@ -101,5 +101,6 @@ def test_a_hangup_that_was_ignored_still_is() -> None:
     try:
         with one_interrupt():
             signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
