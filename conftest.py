@@ -36,6 +36,14 @@ def _no_self_test_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture
+def own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives a test a ledger apart from the machine's; returns its folder, which is not there yet."""
+    folder = tmp_path / "ledger"
+    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: folder)
+    return folder
+
+
+@pytest.fixture
 def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes time.sleep() return at once, and time.monotonic() count the seconds that were slept."""
     now_s = 0.0

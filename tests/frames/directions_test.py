@@ -18,7 +18,7 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
 from tests.support import needs
-from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
+from tests.support.captured_frames import FourTuple, judge, signature_of, swapped, tuple_of
 from tests.support.nat_bed import PATIENTLY, NatBed, nat_bed
 
 pytestmark = needs.LAB
@@ -62,10 +62,6 @@ def established(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], l
     with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as translated:
         assert bed.engine.establish(request).established == experiment.connections
     return in_order(offered, experiment, Side.LEFT), by_sequence(translated)
-
-
-def swapped(flow: FourTuple) -> FourTuple:
-    return flow[1], flow[0], flow[3], flow[2]
 
 
 def phase_2(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], list[FourTuple]]:

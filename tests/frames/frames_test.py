@@ -25,7 +25,7 @@ from natxy.engine.messages.requests import (
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.model.terms import Family, Selection
 from tests.support import needs
-from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
+from tests.support.captured_frames import judge, signature_of, swapped, tuple_of
 from tests.support.nat_bed import PATIENTLY, NatBed
 
 pytestmark = needs.LAB
@@ -69,10 +69,6 @@ def space(bed: NatBed, varied_addresses: bool, varied_ports: bool, source: Side 
 def frame_format(bed: NatBed, size: int | None = None, dont_fragment: bool = False) -> FrameFormat:
     smallest = 64 if bed.family == Family.IPV4 else 84
     return FrameFormat(size=size or smallest, ttl=TTL, dont_fragment=dont_fragment)
-
-
-def swapped(flow: FourTuple) -> FourTuple:
-    return flow[1], flow[0], flow[3], flow[2]
 
 
 def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:

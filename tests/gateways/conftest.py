@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.system import ledger
-
 
 @pytest.fixture(autouse=True)
-def _own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _apart(own_ledger: Path) -> None:
     """Keeps the entries of DUTs that end with their test apart from the machine's."""
-    monkeypatch.setattr(ledger, "default_folder", lambda: tmp_path / "ledger")

@@ -16,9 +16,9 @@ from typing import Any, Final
 import pytest
 
 from natxy.cleanup.leftovers import described
-from natxy.system import ledger as ledger_module
 from natxy.system.ledger import Ledger
 from tests.support import needs
+from tests.support.iproute import ip
 from tests.support.killing import ASKED, MOMENTS, Ending, Killing
 from tests.support.machine_state import differences, machine_state, touched_only
 from tests.support.sshd import running_sshd
@@ -122,17 +122,11 @@ SCENES: Final = {
 SHORT: Final = ("lab", "memif", "a DUT that is this machine", "a DUT behind ssh")
 
 
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, stdout=subprocess.DEVNULL)
-
-
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ledger(own_ledger: Path) -> Path:
     """Returns the folder of a ledger of the test's own."""
-    folder = tmp_path / "ledger"
-    folder.mkdir()
-    monkeypatch.setattr(ledger_module, "default_folder", lambda: folder)
-    return folder
+    own_ledger.mkdir()
+    return own_ledger
 
 
 class Bed:

@@ -23,6 +23,7 @@ from natxy.system.ledger import Ledger
 from natxy.testbeds.vm.accelerator import CPU_MODELS, ENDS_WITH_NATXY, QEMU, choose_accelerator
 from natxy.testbeds.vm.image import find_image
 from tests.support.command import HANG_S, command
+from tests.support.iproute import ip
 from tests.support.machine_state import machine_state
 from tests.support.timing import wait_until
 
@@ -267,10 +268,6 @@ def network_of_tester() -> dict[str, object]:
     """Returns the state of the tester's network."""
     network: dict[str, object] = machine_state([TESTER])[TESTER]
     return network
-
-
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 def _inside() -> Sequence[str]:

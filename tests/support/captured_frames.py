@@ -38,6 +38,11 @@ def tuple_of(frame: Packet) -> FourTuple:
     return network.src, network.dst, frame[UDP].sport, frame[UDP].dport
 
 
+def swapped(flow: FourTuple) -> FourTuple:
+    """Returns the four-tuple of a reply."""
+    return flow[1], flow[0], flow[3], flow[2]
+
+
 def has_right_checksums(frame: Packet) -> bool:
     """Returns whether Scapy's sum of each header is 0 with its checksum included (RFC 1071 §1).
 

@@ -7,7 +7,6 @@ Tester and DUT are network namespaces with two test links and a management link;
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.iproute import inside, ip
 from tests.support.sshd import running_sshd
 
 pytestmark = [needs.SSHD, *needs.LAB]
@@ -47,14 +47,6 @@ experiments:
     search: {{min_rate: 2k, max_rate: 3k, error: 1k}}
     max_invalid: 20
 """
-
-
-def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def inside(namespace: str, *argv: str) -> str:
-    return ip("netns", "exec", namespace, *argv)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.iproute import inside, ip
 
 pytestmark = needs.LAB
 
@@ -39,14 +39,6 @@ experiments:
     search: {{min_rate: 2k, max_rate: 3k, error: 1k}}
     max_invalid: 20
 """
-
-
-def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def inside(namespace: str, *argv: str) -> str:
-    return ip("netns", "exec", namespace, *argv)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ has a limit for all of them together that natxy does not know."""
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +16,7 @@ from natxy.results.records import RunRecord, RunState
 from natxy.results.trials import TrialKind
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.iproute import inside, ip
 from tests.support.token_bucket import LATE_S, LIMIT, TRIAL_S, bounds_fps
 
 pytestmark = needs.LAB
@@ -64,14 +64,6 @@ experiments:
   - {{name: latency, procedure: {{name: latency, warm_up: 400 ms, tagging: 600 ms}}}}
   - {{name: pdv, procedure: pdv}}
 """
-
-
-def ip(*arguments: str, text: str | None = None) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True, input=text).stdout
-
-
-def inside(namespace: str, *argv: str, text: str | None = None) -> str:
-    return ip("netns", "exec", namespace, *argv, text=text)
 
 
 @pytest.fixture

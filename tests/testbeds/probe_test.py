@@ -33,6 +33,7 @@ from natxy.results.records import State
 from natxy.system.machine_sysctls import MachineSysctls
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.iproute import ip
 from tests.support.timing import takes_at_most
 
 pytestmark = needs.LAB
@@ -55,10 +56,6 @@ NAT: Final = {
     "apply": FORWARDS,
     "clear": [["conntrack", "-F"]],
 }
-
-
-def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def in_dut(script: str) -> None:

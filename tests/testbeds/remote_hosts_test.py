@@ -18,6 +18,7 @@ import pytest
 from natxy.results.reader import RunReader
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.iproute import ip
 from tests.support.sshd import Sshd, running_sshd
 
 pytestmark = [needs.SSHD, pytest.mark.serial, needs.programs("iperf3", "tayga"), needs.TUN]
@@ -42,10 +43,6 @@ experiments:
   - {{name: ipv6, gateway: linux-forward, family: ipv6}}
   - {{name: nat64, gateway: tayga-netfilter, translation: nat64, baseline: ipv6}}
 """
-
-
-def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def cable(one: str, end: str, other: str, other_end: str) -> None:

@@ -28,6 +28,7 @@ from natxy.results.records import RunState, State
 from natxy.results.trials import TrialKind
 from tests.support import needs
 from tests.support.command import HANG_S, command, natxy
+from tests.support.iproute import ip
 from tests.support.processes import runs
 from tests.support.sshd import running_sshd
 from tests.support.timing import wait_until
@@ -82,10 +83,6 @@ experiments:
   - {{name: between, procedure: pdv}}
   - {{name: own-dies, procedure: {{name: latency, warm_up: {LONGEST_S / 2}s, tagging: {LONGEST_S / 2}s}}}}
 """
-
-
-def ip(*arguments: str, text: str | None = None) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True, input=text).stdout
 
 
 @contextmanager

@@ -39,6 +39,7 @@ from tests.support import needs, vlan_switch
 from tests.support.capture import inside
 from tests.support.captured_frames import judge, signature_of, tuple_of
 from tests.support.command import natxy
+from tests.support.iproute import ip
 from tests.support.nat_bed import PATIENTLY
 from tests.support.undisturbed import undisturbed
 
@@ -70,10 +71,6 @@ experiments:
   - {{name: nat, gateway: nftables, connections: 100, phase1_rate: 400}}
   - {{name: router, gateway: linux-forward, family: ipv6, frame_size: 1518}}
 """
-
-
-def ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def host(family: Family, side: Side, number: int) -> str:

@@ -22,7 +22,6 @@ from natxy.dut.transport.local import LocalTransport, NetnsTransport, run_progra
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
-from natxy.system import ledger as module
 from natxy.system.ledger import Entry, Kind, Ledger, Place
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
@@ -38,10 +37,9 @@ ADDRESSES = AddressPlan(
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keeps the ledger of these tests apart from the machine's."""
-    monkeypatch.setattr(module, "default_folder", lambda: tmp_path / "ledger")
-    return tmp_path
+def folder(own_ledger: Path) -> Path:
+    """Returns the folder that has the ledger of these tests."""
+    return own_ledger.parent
 
 
 def left_file(file: Path, *, place: Place | None = None, owner: Owner = DEAD, value: str = "new") -> Entry:

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import learning_request, neighbors_request
+from tests.support.plan_problems import problems_of
 
 FORWARDING: dict[str, Any] = {
     "name": "e",
@@ -35,9 +35,7 @@ def only(**own: Any) -> Experiment:
 
 
 def problems(**own: Any) -> dict[str, str]:
-    with pytest.raises(PlanProblems) as caught:
-        resolve(plan_of(**own))
-    return {field_path(problem.location): problem.message for problem in caught.value.problems}
+    return problems_of(plan_of(**own))
 
 
 @pytest.mark.parametrize(

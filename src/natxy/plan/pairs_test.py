@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamKind
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import table_need
 from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
+from tests.support.plan_problems import problems_of
 
 FORWARDING: dict[str, Any] = {
     "name": "e",
@@ -48,9 +48,7 @@ def only(testbed: dict[str, Any] | None = None, **own: Any) -> Experiment:
 
 
 def problems(testbed: dict[str, Any] | None = None, **own: Any) -> dict[str, str]:
-    with pytest.raises(PlanProblems) as caught:
-        resolve(plan_of(testbed, **own))
-    return {field_path(problem.location): problem.message for problem in caught.value.problems}
+    return problems_of(plan_of(testbed, **own))
 
 
 def test_pairs_that_begin_one_after_another_end_together() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS, addresses_by_hash
-from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import ports, table_need
 from natxy.plan.written import Plan
+from tests.support.plan_problems import problems_of
 
 POOL = "198.19.0.4/30"
 SNAT = {"driver": "iptables", "target": "snat"}
@@ -46,9 +46,7 @@ def only(**own: Any) -> Experiment:
 
 
 def problems(**own: Any) -> dict[str, str]:
-    with pytest.raises(PlanProblems) as caught:
-        resolve(plan_of(**own))
-    return {field_path(problem.location): problem.message for problem in caught.value.problems}
+    return problems_of(plan_of(**own))
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,13 @@ import typer
 
 from natxy.cli.machine.cleanup import cleanup
 from natxy.doctor.machine import _stale
-from natxy.system import ledger as module
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.process_owner import Owner
 
+pytestmark = pytest.mark.usefixtures("own_ledger")
+
 ME = Owner.current()
 DEAD = Owner(ME.pid, ME.start_ticks + 1)
-
-
-@pytest.fixture(autouse=True)
-def _ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "default_folder", lambda: tmp_path / "ledger")
 
 
 def left_setting(command: str) -> None:

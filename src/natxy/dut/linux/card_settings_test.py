@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,10 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
 from natxy.plan.testbeds.cards import CardSettings
-from natxy.system import ledger as module
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
+
+pytestmark = pytest.mark.usefixtures("own_ledger")
 
 FEATURES = """\
 Features for eth1:
@@ -65,11 +65,6 @@ class Cards(LocalTransport):
             case other:
                 raise AssertionError(other)
         return CompletedCommand(tuple(argv), 0, "", "")
-
-
-@pytest.fixture(autouse=True)
-def _ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "default_folder", lambda: tmp_path / "ledger")
 
 
 CARDS = DutInterfaces("eth1", "eth2")

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,12 @@ from natxy.system.ledger import Ledger, Place
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 
+pytestmark = pytest.mark.usefixtures("own_ledger")
+
 ME = Owner.current()
 OTHER = Owner(ME.pid + 1, 1)
 NAME = "net.ipv4.ip_forward"
 PLACE = Place(boot_id="the DUT's", ssh='{"host": "dut"}')
-
-
-@pytest.fixture(autouse=True)
-def _ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
 
 
 class Dut(LocalTransport):

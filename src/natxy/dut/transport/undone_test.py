@@ -8,17 +8,13 @@ import pytest
 from natxy.dut.transport.local import LocalTransport
 from natxy.dut.transport.undone import undone
 from natxy.errors import DutError
-from natxy.system import ledger as module
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.system.process_owner import Owner
 
+pytestmark = pytest.mark.usefixtures("own_ledger")
+
 ME = Owner.current()
-
-
-@pytest.fixture(autouse=True)
-def _ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "default_folder", lambda: tmp_path / "ledger")
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])

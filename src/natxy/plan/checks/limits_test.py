@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.model.problems import PlanProblems, field_path
+from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from tests.support.plan_problems import problems_of
 
 Fields = dict[str, Any]
 
@@ -31,11 +32,7 @@ SIMULATED: Fields = {"kind": "simulated"}
 def problems(*experiments: Fields, **top: Any) -> dict[str, str]:
     """Returns the messages about a plan by the fields that have them."""
     named = [{"name": f"e{number}"} | experiment for number, experiment in enumerate(experiments)]
-    try:
-        resolve(Plan.model_validate({"name": "p", "experiments": named} | top))
-    except PlanProblems as found:
-        return {field_path(problem.location): problem.message for problem in found.problems}
-    return {}
+    return problems_of(Plan.model_validate({"name": "p", "experiments": named} | top))
 
 
 def assert_limit(accepted: Fields, refused: Fields, field: str, message: str, **top: Any) -> None:

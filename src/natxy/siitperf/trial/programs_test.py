@@ -38,10 +38,9 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(tmp_path: Path, own_ledger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls a program in a folder with a configuration; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("natxy.system.ledger.default_folder", lambda: tmp_path / "ledger")
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
