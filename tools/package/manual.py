@@ -20,6 +20,8 @@ from natxy.cli import app
 from natxy.explain.entries import entries
 
 _PROGRAM: Final = "natxy"
+# What begins the paragraph of a verb's exit codes.
+_STATUSES: Final = "\b\nExit codes:\n"
 
 
 def pages() -> dict[str, str]:
@@ -40,6 +42,8 @@ def _page(context: Any) -> str:
     title = path.replace(" ", "-")
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
     summary, *paragraphs = command.help.split("\n\n")
+    statuses = [each.removeprefix(_STATUSES) for each in paragraphs if each.startswith(_STATUSES)]
+    paragraphs = [each for each in paragraphs if not each.startswith(_STATUSES)]
     lines = [
         f'.TH {title.upper()} 1 "{date}" "{_PROGRAM} {__version__}" "{_PROGRAM}"',
         ".SH NAME",
@@ -56,6 +60,7 @@ def _page(context: Any) -> str:
         lines += _list(heading, [record for each, record in records if each == kind and record])
     below = [each for _, each in _commands(command, context.info_name, above)][1:]
     lines += _list("COMMANDS", [(each.command_path, each.command.help.split("\n\n")[0]) for each in below])
+    lines += [line for each in statuses for line in (".SH EXIT STATUS", *_lines_kept(each))]
     if above is None:
         codes = [entry for entry in entries() if (entry.page, entry.section) == ("reference/cli.md", "Exit codes")]
         lines += _list("EXIT STATUS", [(each.title.removeprefix("exit code "), " ".join(each.facts)) for each in codes])
@@ -67,7 +72,11 @@ def _page(context: Any) -> str:
 def _paragraph(text: str) -> list[str]:
     if not text.startswith("\b"):
         return [".PP", _escaped(" ".join(text.split()))]
-    return [".PP", ".nf", *(_escaped(line) for line in text.removeprefix("\b").strip("\n").split("\n")), ".fi"]
+    return [".PP", *_lines_kept(text.removeprefix("\b"))]
+
+
+def _lines_kept(text: str) -> list[str]:
+    return [".nf", *(_escaped(line) for line in text.strip("\n").split("\n")), ".fi"]
 
 
 def _list(heading: str, items: Sequence[tuple[str, str]]) -> list[str]:

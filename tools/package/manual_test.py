@@ -36,6 +36,11 @@ def test_the_first_page_lists_the_verbs_and_the_exit_codes() -> None:
     assert "EXIT STATUS 0 success 2 the plan or the command line is wrong" in page
 
 
+def test_the_exit_codes_of_a_verb_have_their_section() -> None:
+    assert "EXIT STATUS 0 the plan has no error" in _shown(pages()["natxy-check.1"])
+    assert "Exit codes" not in pages()["natxy-check.1"]
+
+
 def test_roff_interprets_no_text() -> None:
     for name, page in pages().items():
         for line in page.splitlines():
