@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,8 @@ _OLDEST_KERNEL: Final = (5, 11)
 # Huge pages for an engine, and how many times that has to be available for natxy to reserve them itself.
 _HUGE_KIB: Final = 512 * 1024
 _SPARE: Final = 4
+# Ends the reason why a gateway is skipped of which a program is missing.
+_PACKAGE: Final = re.compile(r"apt install ([\w.+-]+)$")
 _USUAL_HUGE_PAGE_KIB: Final = 2048
 # How much of what killed runs left is named.
 _MOST_LEFT: Final = 5
@@ -162,9 +165,16 @@ def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
             not reasons or None,
             f"skipped: {'; '.join(reasons)}" if reasons else "can be measured",
             unless(not reasons, "needed only to measure this gateway"),
+            _packages(reasons),
         )
         for driver, reasons in reasons_by_driver.items()
     ]
+
+
+def _packages(reasons: Iterable[str]) -> tuple[Change, ...]:
+    """Returns how the packages of a gateway are installed, if nothing else keeps it from being measured."""
+    named = [_PACKAGE.search(reason) for reason in reasons]
+    return tuple(install(package[1]) for package in named if package) if all(named) else ()
 
 
 def _virtual_machine(plan: ResolvedPlan | None) -> list[Finding]:

@@ -46,6 +46,22 @@ def test_each_missing_driver_has_a_package_of_its_own(monkeypatch: pytest.Monkey
     assert packages == ["librte-net-af-xdp23", "librte-net-af-packet23"]
 
 
+@pytest.mark.parametrize(
+    ("reasons", "packages"),
+    [
+        (["tayga is not installed: apt install tayga", "nft is not installed: apt install nftables"], 2),
+        (["tayga is not installed: apt install tayga", "user-mode Linux is not installed: run `make jool`"], 0),
+        ([], 0),
+    ],
+)
+def test_a_gateway_s_packages_are_installed_if_they_suffice(
+    monkeypatch: pytest.MonkeyPatch, reasons: list[str], packages: int
+) -> None:
+    monkeypatch.setattr(machine, "why_not", lambda _: iter(reasons))
+    for found in machine._gateways(None):
+        assert len(found.changes) == packages
+
+
 def test_a_driver_s_package_is_of_the_release_s_dpdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "x86_64-linux-gnu").mkdir()
     (tmp_path / "x86_64-linux-gnu" / "librte_ethdev.so.25").touch()
