@@ -7,11 +7,11 @@ The verbs `natxy run` and `natxy resume` are made of the same functions.
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.events.base import Event
 from natxy.events.listener import Listeners, RunListener
+from natxy.export.rows import figure_rows, trial_rows
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
-from natxy.results.rows import figure_rows, trial_rows
 from natxy.run.run import resume_plan, run_plan
 
 __all__ = [

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
+from natxy.export.rows import comparison_rows, figure_rows, trial_rows
 from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
-from natxy.results.rows import comparison_rows, figure_rows, trial_rows
 from tests.support.sample_runs import quickstart
 from tests.support.sample_sweeps import sweeps
 from tools import figures_table

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from natxy.events.listener import RunListener
+from natxy.export import ExportFormat
+from natxy.export.document import document
+from natxy.export.files import write
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.text import terminal
-from natxy.results import ExportFormat
-from natxy.results.document import document
-from natxy.results.export import write
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 

@@ -25,7 +25,7 @@ from tools.mutants.forks import FAILED, PASSED, TOO_LONG, Job, in_forks, load_li
 from tools.mutants.mutations import Mutation, mutations
 from tools.mutants.survivors import Judged, Known, Outcome, finish
 
-ROOMS: Final = ("plan", "procedures", "results", "run", "search")
+ROOMS: Final = ("export", "plan", "procedures", "results", "run", "search")
 _MOST_S: Final = 40.0
 _SLOWER: Final = 3  # a mutant may take so many times as long as its tests do without it
 _START_S: Final = 10

@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import Final
 
 from natxy.errors import PlanError
+from natxy.export import ExportFormat
+from natxy.export.files import write
+from natxy.export.rows import figure_rows, to_csv
 from natxy.installation import full_version
 from natxy.plan.caveats import CaveatKind, by_kind
 from natxy.report.page.html import render
 from natxy.report.words.states import run_state
-from natxy.results import RESULTS_FILE, ExportFormat
+from natxy.results import RESULTS_FILE
 from natxy.results.database.snapshot import snapshot
-from natxy.results.export import write
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
-from natxy.results.rows import figure_rows, to_csv
 from natxy.untrusted.texts import json_text, markdown
 
 PLAN_FILE: Final = "plan.yaml"

@@ -60,13 +60,13 @@ def compare_runs(
     from natxy.cli.gate.answers import parse_limit, print_answers
     from natxy.cli.gate.exit_code import gate_code
     from natxy.cli.gate.files import GateFiles
+    from natxy.export.rows import comparison_rows
     from natxy.report.tables import comparison
     from natxy.report.tables.table import to_rich
     from natxy.report.words import disturbances
     from natxy.results.analysis.compare import RULE, compare
     from natxy.results.analysis.gate import judge_change, names_nothing
     from natxy.results.reader import RunReader
-    from natxy.results.rows import comparison_rows
 
     with reported_errors():
         limits = [parse_limit(given) for given in fail_below or ()]

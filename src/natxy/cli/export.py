@@ -13,7 +13,7 @@ import typer
 from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
-from natxy.results import ExportFormat
+from natxy.export import ExportFormat
 
 
 def export(
@@ -41,7 +41,7 @@ def export(
     """
     from natxy.cli.bodies.export import by_ending, runs_in
     from natxy.cli.output.file import is_stream, output_file
-    from natxy.results.export import write
+    from natxy.export.files import write
 
     with reported_errors():
         chosen = form or by_ending(output)

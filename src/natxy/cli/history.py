@@ -49,13 +49,13 @@ def history(
     other frame sizes, are kept apart. Folders that cannot be read are listed with the reason.
     """
     from natxy.cli.bodies.history import chosen_of, print_tables, report_page, tables_of, write_page
+    from natxy.export.rows import to_csv
     from natxy.history.finding import find
     from natxy.history.index import Index, index_file
     from natxy.history.rows import history_rows, to_json
     from natxy.history.series import histories
     from natxy.report.page import history as history_page
     from natxy.report.text.formats import TableFormat, render
-    from natxy.results.rows import to_csv
 
     with reported_errors():
         if form and output:

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from natxy.events.listener import RunListener
+from natxy.export.rows import trial_rows
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
@@ -26,7 +27,6 @@ from natxy.report.text import terminal
 from natxy.report.words import states
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
-from natxy.results.rows import trial_rows
 from natxy.run.run import resume_plan, run_plan
 from natxy.watch.live import LiveWatch
 from natxy.watch.plain import PlainWatch

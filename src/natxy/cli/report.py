@@ -56,13 +56,13 @@ def report(
     """
     from natxy.cli.bodies.report import save_charts, show
     from natxy.cli.gate.answers import print_answers
+    from natxy.export.benchmark_list import benchmark_list
+    from natxy.export.rows import figure_rows
     from natxy.report.page.campaign import write_campaign_report
     from natxy.report.tables.gateways import gateways_table
     from natxy.report.tables.results import rfc_form
-    from natxy.results.analysis.benchmark_list import benchmark_list
     from natxy.results.analysis.gate import expectations, judge_plan
     from natxy.results.reader import RunReader, run_if_any
-    from natxy.results.rows import figure_rows
 
     with reported_errors():
         if sum(map(bool, (form, charts, benchmark))) > 1:

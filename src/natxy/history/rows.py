@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from natxy.export.rows import Row
 from natxy.history.finding import Found
 from natxy.history.levels import Level
 from natxy.history.series import ChangePoint, Course, PlanHistory, Point, Series
 from natxy.results.intervals import Interval
-from natxy.results.rows import Row
 from natxy.untrusted.texts import json_text
 
 

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a run: the SQLite store, the records that are read from it, and values computed from them."""
 
-from enum import StrEnum
 from typing import Final
 
 RESULTS_FILE: Final = "results.sqlite"
 """Names the database in the folder of a run."""
-
-
-class ExportFormat(StrEnum):
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"

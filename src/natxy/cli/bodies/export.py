@@ -9,8 +9,9 @@ from pathlib import Path
 
 from natxy.cli.errors import warn
 from natxy.errors import PlanError
+from natxy.export import ExportFormat
 from natxy.history.finding import run_folders
-from natxy.results import RESULTS_FILE, ExportFormat
+from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from natxy.cli.output.file import output_file
+from natxy.export.rows import Row
 from natxy.report.tables.table import Table
 from natxy.report.text.gate import document, junit, markdown
 from natxy.results.analysis.gate import Judged
-from natxy.results.rows import Row
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from natxy.export.rows import Row
     from natxy.report.tables.table import Table
-    from natxy.results.rows import Row
 
 
 class PrintedFormat(StrEnum):
@@ -23,7 +23,7 @@ class PrintedFormat(StrEnum):
 
 def printed(form: PrintedFormat, tables: Iterable[Table], rows: Iterable[Row]) -> str:
     """Returns the tables, or for `csv` the rows, as text."""
+    from natxy.export.rows import to_csv
     from natxy.report.text.formats import TableFormat, render
-    from natxy.results.rows import to_csv
 
     return to_csv(rows) if form is PrintedFormat.CSV else render(tables, TableFormat(form.value))

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from natxy.export.rows import Row
 from natxy.report.tables.table import Table
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.text.formats import TableFormat, render
 from natxy.report.words import thresholds
 from natxy.results.analysis.gate import Answer, Judged, overall
-from natxy.results.rows import Row
 from natxy.untrusted.texts import json_text, plain
 
 _HEADINGS: Final = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from junitparser import Failure, JUnitXml, Skipped
 
+from natxy.export.benchmark_list import benchmark_list
 from natxy.plan.model.expect import Expect
 from natxy.report.text.gate import document, junit, markdown
-from natxy.results.analysis.benchmark_list import benchmark_list
 from natxy.results.analysis.better import Better
 from natxy.results.analysis.gate import Judged, judge_plan
 from natxy.results.reader import RunReader

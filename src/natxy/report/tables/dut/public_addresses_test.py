@@ -4,10 +4,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from natxy.engine.messages.results import SourceSpread, Verdict
+from natxy.export.rows import trial_rows
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
-from natxy.results.rows import trial_rows
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind
 from tests.support.sample_runs import SampleRun, result, settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+from natxy.export.document import document
 from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.analysis.ceilings_test import FOUND, TESTER
-from natxy.results.document import document
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord
 from natxy.results.trials import TrialRecord

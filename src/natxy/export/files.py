@@ -12,11 +12,11 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
+from natxy.export import ExportFormat
+from natxy.export.document import document
+from natxy.export.rows import Row, trial_rows
 from natxy.installation import ExtraMissingError
-from natxy.results import ExportFormat
-from natxy.results.document import document
 from natxy.results.records import RunRecord
-from natxy.results.rows import Row, trial_rows
 from natxy.untrusted.texts import csv_cell, json_text, plain_within
 
 Sources = Iterable[tuple[str, RunRecord]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from natxy.results.analysis.benchmark_list import benchmark_list
+from natxy.export.benchmark_list import benchmark_list
 from natxy.results.analysis.better import Better
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import SampleRun, measured_latency, measured_rates

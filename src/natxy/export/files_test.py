@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from natxy.export import ExportFormat
+from natxy.export.files import write
 from natxy.installation import ExtraMissingError
 from natxy.plan.model.terms import CellValue
-from natxy.results import ExportFormat
-from natxy.results.export import write
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought

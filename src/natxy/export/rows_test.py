@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from natxy.export.rows import comparison_rows, figure_rows, to_csv, trial_rows
 from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.analysis.ceilings_test import FOUND
 from natxy.results.analysis.compare import compare
 from natxy.results.reader import RunReader
-from natxy.results.rows import comparison_rows, figure_rows, to_csv, trial_rows
 from natxy.results.trials import TransferRecord
 from tests.support.sample_runs import SampleRun, Sought, measured_rates, quickstart
 from tests.support.sample_sweeps import sweeps
