@@ -43,17 +43,17 @@ def figures(lines: str) -> Way:
 
 def rows(ways: Mapping[str, Way]) -> Iterator[str]:
     """Yields the lines of the table, and what the machines were like."""
-    yield "| | to install | to measure once | from nothing to a report | natxy's own download | installed |"
-    yield "|---|---:|---:|---:|---:|---:|"
+    yield "| | to install | to measure once | from nothing to a report | natxy's own download | installed | load |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
     for name, title in _TITLES.items():
         if way := ways.get(name):
             install, measure = (sum(map(float, way[kind].values())) for kind in ("install_s", "measure_s"))
             times = " | ".join(format_duration(round(each)) for each in (install, measure, install + measure))
-            yield f"| {title} | {times} | {_mib(way, 'file_mib')} | {_mib(way, 'installed_mib')} |"
+            sizes = f"{_mib(way, 'file_mib')} | {_mib(way, 'installed_mib')}"
+            yield f"| {title} | {times} | {sizes} | {float(way['condition']['load']):.0f} |"
     machines = {(way["condition"]["processor"], way["condition"]["cores"]) for way in ways.values()}
-    loads = sorted(float(way["condition"]["load"]) for way in ways.values())
     where = "; ".join(f"{processor}, {cores} cores" for processor, cores in sorted(machines))
-    yield f"\nMeasured on {where}, which had a load of {loads[0]:.1f} to {loads[-1]:.1f}."
+    yield f"\nMeasured on {where}. The load is how many programs ran or waited for a core, in the mean of 15 minutes."
 
 
 def _mib(way: Way, kind: str) -> str:
