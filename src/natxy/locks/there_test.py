@@ -12,6 +12,7 @@ from natxy.locks.there import _LOCK, exclusive_there
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.sshd import Sshd, running_sshd
+from tests.support.timing import wait_until
 
 pytestmark = [needs.SSHD, pytest.mark.serial]
 
@@ -44,8 +45,41 @@ def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd
     assert not thread.is_alive()
 
 
-def test_who_waits_goes_on_waiting_when_the_machine_boots(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
+    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 1.0)
+    waits, got = threading.Event(), threading.Event()
+    told = 0
+
+    def wait() -> None:
+        nonlocal told
+        told += 1
+        waits.set()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, wait, set()):
+            got.set()
+
+    thread = threading.Thread(target=other)
+    with exclusive_there(sshd.target, lambda: None, set()):
+        thread.start()
+        assert waits.wait(HANG_S)
+        sshd.stop()
+        sshd.start()
+        # It waits again, for the same tester.
+        wait_until(lambda: told == 2)
+        assert not got.is_set()
+    assert got.wait(HANG_S)
+    thread.join(HANG_S)
+    assert not thread.is_alive()
+
+
+def test_who_waits_gets_a_machine_whose_tester_did_not_come_back(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
+    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
+    monkeypatch.setattr("natxy.locks.there._Lock.take_again", lambda _: None)
     waits, got = threading.Event(), threading.Event()
 
     def other() -> None:
@@ -57,7 +91,7 @@ def test_who_waits_goes_on_waiting_when_the_machine_boots(sshd: Sshd, monkeypatc
         thread.start()
         assert waits.wait(HANG_S)
         sshd.stop()
-        assert not got.wait(1)
+        assert not got.wait(0.5)
         sshd.start()
         assert got.wait(HANG_S)
     thread.join(HANG_S)

@@ -126,6 +126,10 @@ class SshTransport:
             running.cancel()
             raise
 
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.is_closed()
+
     def describe(self) -> str:
         return described(self._target)
 
