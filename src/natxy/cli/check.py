@@ -31,16 +31,16 @@ def check(
     ] = False,
     full_size: Annotated[
         bool,
-        typer.Option("--at-scale", help="Print what the connections need of gateway and tester, and the longest time."),
+        typer.Option("--at-scale", help="Print the memory and ports that the connections need, and the longest time."),
     ] = False,
 ) -> None:
     """Check a plan and print what it would measure.
 
     \b
     Exit codes:
-      0    the plan has no error. Experiments that will be skipped or fail,
-           because a program or a disk image is missing or a table is too
-           small, are named, and so is what a DUT has to have set
+      0    the plan has no error. It lists experiments that will be skipped or
+           fail (a missing program or disk image, a table that is too small),
+           and settings that a DUT needs
       2    the plan has errors, each on a line of its own, or names a secret
            that cannot be read
       4    no experiment can be measured, because programs are missing

@@ -34,7 +34,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="File to write; default: standard output.", show_default=False)
     ] = None,
 ) -> None:
-    """Write one or more runs to a single file for other programs.
+    """Write runs to one file for other programs.
 
     csv and parquet have a row for each trial. json has everything that is stored; several runs are a list. Runs in a
     folder that cannot be read are left out with a warning.

@@ -23,7 +23,7 @@ def selftest(
         Path | None,
         typer.Argument(
             metavar="PLAN",
-            help="A plan, to measure the tester of its testbed.",
+            help="The plan whose tester is measured.",
             autocompletion=plans,
             show_default=False,
         ),
@@ -34,7 +34,9 @@ def selftest(
             metavar="A,B", help="Two ports joined by a cable: interfaces or PCI addresses.", show_default=False
         ),
     ] = None,
-    medium: Annotated[Literal["veth", "memif"], typer.Option(help="The link of the ports, without --ports.")] = "veth",
+    medium: Annotated[
+        Literal["veth", "memif"], typer.Option(help="Without --ports: the link between the ports.")
+    ] = "veth",
     io: Annotated[Literal["af_xdp", "af_packet"], typer.Option(help="The I/O driver of interfaces.")] = "af_xdp",
     family: Annotated[Family | None, typer.Option(help="Measure only this family.", show_default=False)] = None,
     frame_size: Annotated[
@@ -59,7 +61,7 @@ def selftest(
             min=0,
             max=2**32,
             metavar="N",
-            help="Connections of the measurements over these; 0: none; default: those of a trial, at least 100,000.",
+            help="Number of connections; 0: measure none; default: as many as a trial has frames, at least 100,000.",
             show_default=False,
         ),
     ] = None,
@@ -73,8 +75,8 @@ def selftest(
 ) -> None:
     """Measure the tester itself, without a gateway.
 
-    The tester's two ports are joined to each other. Without a plan or --ports, they are those of a lab. The results are
-    kept for this machine, these ports and their driver, and later reports compare theirs with them.
+    The tester's two ports are joined to each other; without a plan or --ports, they are those of a lab. natxy keeps the
+    results for this tester, and later reports compare their results with them.
 
     \b
     Exit codes:

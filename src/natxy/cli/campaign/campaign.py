@@ -38,16 +38,17 @@ def campaign(
         ),
     ] = None,
 ) -> None:
-    """Measure many plans on many testbeds, each as a run of its own.
+    """Measure many plans on many testbeds.
 
-    The same command goes on where an earlier one ended, however it ended: finished runs stay, and others are resumed.
+    Each plan on each testbed is a run of its own. To continue a campaign that ended early, even by a kill, give the
+    same command again: it keeps finished runs and resumes the others.
 
     \b
     Exit codes:
       0    every run has been measured
       2    the campaign or one of its plans has an error
       4    runs are left that could not be measured
-      130  interrupted; the same command goes on
+      130  interrupted; the same command continues
     """
     from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign
     from natxy.campaign.carrying import carry_out

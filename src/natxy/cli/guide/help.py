@@ -25,9 +25,10 @@ def show_help(
         ),
     ] = None,
 ) -> None:
-    """Describe a verb, as `natxy VERB --help` does, or explain a word, as `natxy explain WORD` does.
+    """Describe a verb, or explain a term.
 
-    A verb comes first: `natxy help lab up`, `natxy help compare`, `natxy help exit code 3`.
+    This is the same as `natxy VERB --help` or, for words that are no verb, `natxy explain WORD`: `natxy help lab up`,
+    `natxy help compare`, `natxy help exit code 3`.
     """
     with reported_errors():
         program: Any = context.parent

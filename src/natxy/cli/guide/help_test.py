@@ -18,6 +18,13 @@ def test_a_verb_is_described_as_by_its_own_option(verb: str) -> None:
     assert said("help", *verb.split()) == said(*verb.split(), "--help")
 
 
+@pytest.mark.parametrize("group", ["", "lab"])
+def test_the_list_of_verbs_cuts_no_sentence(group: str) -> None:
+    verbs = said(*group.split(), "--help").partition("Commands:")[2]
+    assert verbs
+    assert "..." not in verbs
+
+
 @pytest.mark.parametrize("words", ["deviation", "exit code 3", "invalid"])
 def test_a_word_is_explained(words: str) -> None:
     assert said("help", *words.split()) == said("explain", *words.split())

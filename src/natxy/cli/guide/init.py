@@ -77,7 +77,8 @@ def init(
 ) -> None:
     """Write a first plan, with comments.
 
-    On a terminal, natxy asks for what no option gives. Elsewhere the defaults hold. An existing file is not replaced.
+    On a terminal, natxy asks for everything that no option gives; otherwise it takes the defaults. An existing file is
+    not replaced.
     """
     from natxy.cli.bodies.init import cabling_of, check_new, write
     from natxy.cli.guide.first_plan import (

@@ -19,11 +19,11 @@ def cleanup(
         bool, typer.Option("--forget", help="Give up on what cannot be undone now, and forget it.")
     ] = False,
 ) -> None:
-    """Undo what killed runs changed on this machine and on machines behind ssh, and remove a standing lab.
+    """Undo what killed runs left, and remove a standing lab.
 
-    This restores network namespaces, interfaces, sysctls, priorities, temporary folders, programs, and gateways on a
-    DUT. It leaves alone what a live run uses. `natxy doctor` lists what there is to undo, and the next run on the
-    machine also undoes it.
+    On this machine and on machines behind ssh, this restores network namespaces, interfaces, sysctls, priorities,
+    temporary folders, programs, and gateways on a DUT. It leaves alone what a live run uses. `natxy doctor` lists what
+    there is to undo, and the next run on the machine also undoes it.
 
     \b
     Exit codes:

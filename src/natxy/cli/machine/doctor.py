@@ -20,7 +20,7 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="PLAN",
-            help="A plan, to examine its testbed too, also over ssh.",
+            help="A plan whose testbed is examined, too, even over ssh.",
             autocompletion=plans,
             show_default=False,
         ),
@@ -29,8 +29,8 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Install what is missing here, reserve huge pages, fix the cores' frequency; say how to undo it. "
-            "Machines behind ssh stay as they are.",
+            help="Install what is missing, reserve huge pages, fix the cores' frequency, and print how to undo this. "
+            "Machines behind ssh are not changed.",
         ),
     ] = False,
 ) -> None:

@@ -35,9 +35,9 @@ def lab_up(
 ) -> None:
     """Keep the lab of a plan standing, with the gateway of one experiment.
 
-    What it prints is for a shell: `lab=$(natxy lab up plan.yaml) && eval "$lab"` exports what the programs that stand
-    in for siitperf's need, and comments say how to enter the network namespaces. Programs and files of a measurement
-    are not started or made. `natxy lab down` removes the lab.
+    The output is for a shell: `lab=$(natxy lab up plan.yaml) && eval "$lab"` exports what the programs that stand in
+    for siitperf's need, and comments say how to enter the network namespaces. It starts no program of a measurement and
+    makes none of its files. `natxy lab down` removes the lab.
 
     \b
     Exit codes:
@@ -67,7 +67,7 @@ def lab_up(
 
 
 def lab_down() -> None:
-    """Remove the lab that stands, with everything that runs in its network namespaces.
+    """Remove the lab, and end what runs in its namespaces.
 
     \b
     Exit codes:

@@ -13,9 +13,10 @@ from natxy.untrusted.texts import json_text
 
 
 def locks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False) -> None:
-    """Show which measurements on this machine hold its cores, ports and gateways.
+    """Show which cores, ports and gateways are in use.
 
-    A measurement that needs one of them waits until it is free. A lock ends with its process, even if that is killed.
+    The list names the measurement on this machine that holds each of them. Another one that needs it waits until it is
+    free. A lock ends with its process, even if that is killed.
     Each user has their own locks.
     """
     from natxy.locks.files import holders

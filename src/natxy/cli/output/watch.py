@@ -29,11 +29,11 @@ def watch(
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")] = _PORT,
 ) -> None:
-    """Serve a web page that shows a run or a campaign, while it measures or afterwards.
+    """Serve a web page of a run or a campaign.
 
-    The page is served on this machine until Ctrl-C. Its address contains a secret, so that only those who were given
-    it see the page. From another machine, reach it through `ssh -L 8219:127.0.0.1:8219 TESTER`. Nothing is written
-    into the folder.
+    The page shows a run while it measures, and afterwards. It is served on this machine until Ctrl-C. Its address
+    contains a secret, so that only those who were given it see the page. From another machine, reach it through
+    `ssh -L 8219:127.0.0.1:8219 TESTER`. Nothing is written into the folder.
     """
     with reported_errors():
         try:

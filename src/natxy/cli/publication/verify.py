@@ -17,9 +17,10 @@ def verify(
         Path, typer.Argument(metavar="BUNDLE", help="A zip file of `natxy bundle`, or its folder.", show_default=False)
     ],
 ) -> None:
-    """Check that a bundle is complete and unchanged, and that its tables and report follow from its trials.
+    """Check a bundle that somebody published.
 
-    The check cannot tell who measured, or whether the trials were made up.
+    It has to be complete and unchanged, and its tables and report have to follow from its trials. The check cannot tell
+    who measured, or whether the trials were made up.
 
     Exit code 2 if something was changed.
     """

@@ -45,10 +45,11 @@ def import_conf(
         typer.Option(help="A lab on this machine, or the cards and the gateway that siitperf measures with."),
     ] = "lab",
 ) -> None:
-    """Write a plan that measures what siitperf measures, to standard output.
+    """Write a plan from siitperf's configuration.
 
-    Its comments name the key that each line comes from, and what differs. It is an error if siitperf reads a line
-    differently from how it is written, if a plan cannot express it, or if the gateway does not fit.
+    The plan measures what siitperf measures, and is written to standard output. Its comments name the key that each
+    line comes from, and what differs. It is an error if siitperf reads a line differently from how it is written, if a
+    plan cannot express it, or if the gateway does not fit.
     """
     from natxy.dut.registry import GATEWAYS
     from natxy.siitperf.arguments import ignored, parse_arguments

@@ -22,9 +22,10 @@ def install_siitperf(
         typer.Argument(metavar="DIR", help="A folder, such as the `build` beside the scripts.", show_default=False),
     ],
 ) -> None:
-    """Link siitperf-tp, siitperf-lat and siitperf-pdv into a folder, where siitperf's scripts find them.
+    """Install programs that stand in for siitperf's.
 
-    Links of an earlier call are made anew; no other file is replaced.
+    This links siitperf-tp, siitperf-lat and siitperf-pdv into a folder, where siitperf's scripts find them. Links of an
+    earlier call are renewed; no other file is replaced.
     """
     with reported_errors():
         echo("".join(f"{link}\n" for link in _installed(folder)))

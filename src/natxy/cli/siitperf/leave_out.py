@@ -32,10 +32,10 @@ def leave_out_call(
         typer.Option(metavar="NUMBER", help="The step of its search; default: all of it.", show_default=False),
     ] = None,
 ) -> None:
-    """Exclude a call of siitperf's scripts from their results: the last one, or the one that the options select.
+    """Exclude a call of siitperf's scripts from their results.
 
-    Nothing is deleted: the call moves to an experiment of its own, whose title begins with `left-out`. The options take
-    the numbers of the table `Every trial` in the report.
+    This is the last call, or the one that the options select. Nothing is deleted: the call moves to an experiment of
+    its own, whose title begins with `left-out`. The options take the numbers of the table `Every trial` in the report.
     """
     from natxy.siitperf.recording.leaving_out import leave_out
 
