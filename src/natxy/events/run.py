@@ -71,6 +71,7 @@ class TestbedBuilt(Event):
     event: Literal["testbed_built"] = "testbed_built"
     experiment: str
     took_s: Real
+    tester_cores: tuple[Whole, ...] = Field(default=(), description="those of this machine that only measure")
     description: dict[str, str]
     caveats: tuple[Caveat, ...] = Field(
         default=(), description="where measuring on it departs from the RFCs, and what else limits the results"

@@ -50,7 +50,7 @@ class Setup:
     `watch` is None where the gateway's cores cannot be watched. `sleep` waits in the testbed's time. `dut_cores`: the
     cores that frames can be steered to; none when the testbed cannot choose. `learn` sends learning frames; None where
     nothing learns from them. `set_up_again` sets the gateway up on a DUT that has booted, with the cores of the present
-    experiment; None where the DUT is no machine of its own.
+    experiment; None where the DUT is no machine of its own. `tester_cores`: those of this machine that only measure.
     """
 
     tester: Tester
@@ -65,6 +65,7 @@ class Setup:
     dut_hardware: dict[str, str] = field(default_factory=dict)
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
+    tester_cores: Sequence[int] = ()
 
 
 class Setups:
@@ -116,6 +117,7 @@ class Setups:
                 TestbedBuilt(
                     experiment=experiment.name,
                     took_s=time.monotonic() - started_s,
+                    tester_cores=tuple(self._setup.tester_cores),
                     description=self._setup.description,
                     caveats=tuple(self._setup.caveats),
                 )
@@ -189,6 +191,7 @@ class Setups:
             set_up_again=partial(self._set_up_again, gateway)
             if isinstance(getattr(gateway, "transport", None), CoreSwitch)
             else None,
+            tester_cores=testbed.tester_cores,
         )
 
     def _set_up_again(self, gateway: Gateway[Any]) -> None:
