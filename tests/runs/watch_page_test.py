@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from natxy.engine.messages.results import Cause, Verdict
 from natxy.events.base import Event
 from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import RunListener
-from natxy.events.run import RepetitionStarted, RunFinished
+from natxy.events.run import RepetitionStarted, RunFinished, TestbedBuilt
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
 from natxy.events.writer import events_into
 from natxy.plan.experiment import ResolvedPlan
@@ -115,7 +116,7 @@ def first_parts(address: str) -> dict[str, object]:
     """Returns what a viewer gets at first."""
     found: dict[str, object] = {}
     with urllib.request.urlopen(address + "events", timeout=HANG_S) as answer:
-        while len(found) < 4:
+        while len(found) < 5:
             name, data = answer.readline().decode(), answer.readline().decode()
             found[name.removeprefix("event: ").strip()] = json.loads(data.removeprefix("data: "))
             answer.readline()
@@ -132,14 +133,20 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address)
         page = fetched(address)
         assert '<script src="page.js">' in page
-        assert re.search(r'(src|href)="(?!page\.js|charts\.js)', page) is None
+        assert re.search(r'(src|href)="(?!page\.js|charts\.js|data:,)', page) is None
         parts = first_parts(address)
-        assert "<strong>done</strong>" in str(parts["state"])
+        assert '<span class="badge done">done</span>' in str(parts["state"])
+        assert re.search(r"<td>1 of 1</td><td>.* kfps per direction", str(parts["plan"]))
         assert "report.html" in str(parts["state"])
         assert "finished 1 of 1" in str(parts["log"])
         assert parts["search"] is not None
         assert fetched(address + "report.html") == "the report"
-        for wrong in (address[:-2] + "x/", address.rsplit("/", 2)[0] + "/", address + "plan.yaml"):
+        for wrong in (
+            address + "history.html",
+            address[:-2] + "x/",
+            address.rsplit("/", 2)[0] + "/",
+            address + "plan.yaml",
+        ):
             with pytest.raises(urllib.error.HTTPError, match="404"):
                 fetched(wrong)
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "run").iterdir()} == before
@@ -201,6 +208,7 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
         assert tab.evaluate("document.querySelector('dd.fail').innerText") == (
             f"fail, traffic at 505 kfps per direction: {HOSTILE}"
         )
+        assert tab.violations() == []
         server.kill()
         tab.wait_for("document.getElementById('connection').className == 'lost'")
         run.begin(2, 257_500)
@@ -208,7 +216,7 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
         tab.wait_for("document.body.innerText.includes('2 of about 9: 257.5 kfps')")
         tab.wait_for("document.getElementById('connection').className == 'good'")
         run.tell(RunFinished(state=RunState.INTERRUPTED, reason="interrupted"))
-        tab.wait_for("document.querySelector('#state strong').innerText == 'interrupted'")
+        tab.wait_for("document.querySelector('#state .badge').innerText == 'interrupted'")
         assert tab.evaluate("document.querySelector('img')") is None
         assert [text for text in tab.problems if "net::ERR_" not in text] == []
 
@@ -235,6 +243,7 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
     night = Night(tmp_path / "night")
     (night.folder / "runs/x").mkdir(parents=True)
     with browser(tmp_path / "profile") as tab, served(night.folder) as (_, address):
+        tab.appear(390, 844, dark=True)
         tab.open(address)
         tab.wait_for("document.body?.innerText.includes('0 of 2 measured, 0 under way')")
         with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -244,8 +253,17 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         run = Run(night.folder / "runs/x/one", plan)
         run.begin(1, 505_000)
         tab.wait_for(f"document.querySelector('td.running').innerText.endsWith({json.dumps(HOSTILE)})")
-        tab.open(address + tab.evaluate("document.querySelector('td.running a').getAttribute('href')"))
-        tab.wait_for("document.body?.innerText.includes('1 of about 9: 505 kfps')")
+        assert tab.evaluate("document.querySelector('td.running a').focus(), document.activeElement.tagName") == "A"
+        tab.evaluate("document.getElementById('plan').style.width = '150px'")
+        tab.evaluate("document.querySelector('#plan .scroll').scrollLeft = 40")
+        run.begin(5, 250_000)
+        tab.wait_for("document.querySelector('td.running').innerText.includes('44%')")
+        assert tab.evaluate("document.querySelector('#plan .scroll').scrollLeft") == 40
+        assert tab.evaluate("document.activeElement.closest('td')?.className") == "running"
+        assert tab.evaluate("document.title") == "0 % · night · natxy watch"
+        assert tab.violations() == []
+        tab.open(address + tab.evaluate("document.activeElement.getAttribute('href')"))
+        tab.wait_for("document.body?.innerText.includes('5 of about 9: 250 kfps')")
         tab.open(address)
         night.tell(JobEnded(**night.job("x"), ending=Ending.FAILED, exit_code=5, reason=HOSTILE))
         tab.wait_for("document.querySelector('td.waiting')?.innerText == 'waiting'")
@@ -256,8 +274,10 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         tab.wait_for("document.querySelector('td.done')?.innerText.includes('fps')")
         assert "1 of 2 measured" in tab.evaluate("document.body.innerText")
         assert "one: y/one done" in tab.evaluate("document.getElementById('log').innerText")
-        (night.folder / "report.html").write_text("the report")
-        tab.wait_for("document.querySelector('#state a[href=\"report.html\"]') !== null")
+        for name in ("report", "history"):
+            (night.folder / f"{name}.html").write_text(f"the {name}")
+            tab.wait_for(f"[...document.querySelectorAll('#state a')].at(-1)?.innerText == '{name}'")
+            assert fetched(f"{address}{name}.html") == f"the {name}"
         assert tab.problems == []
         for outside in ("runs/x/", "runs/", "runs/y/one/plan.yaml", "runs/%2e%2e/"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -266,7 +286,11 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
 
 def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPlan, tmp_path: Path) -> None:
     run = Run(tmp_path / "run", plan)
+    first, *others = os.sched_getaffinity(0)
+    run.tell(TestbedBuilt(experiment="x", took_s=1, tester_cores=(first,), description={}))
     with served(run.folder) as (server, address), urllib.request.urlopen(address + "events", timeout=HANG_S) as viewer:
         assert viewer.readline() == b"event: state\n"
+        # The tester's core is left to it.
+        assert os.sched_getaffinity(server.pid) == ({*others} or {first})
         server.send_signal(2)
         assert server.wait(HANG_S) == 130

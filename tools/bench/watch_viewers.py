@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what viewers of `natxy watch` cost a run: its pacing in a lab with none and with twenty, in turn.
+"""Writes into docs/how-to/watch.md what viewers of `natxy watch` cost a run: `python -m tools.bench.watch_viewers`.
 
-`python -m tools.bench.watch_viewers` prints a row for each; the server and the viewers are on the tester's machine.
+The pacing of a run in a lab is measured with none and with twenty, in turn. The server and the viewers are on the
+tester's machine, the viewers on other cores than the tester's.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from natxy.events.lines import EVENTS_FILE, event_of
 from natxy.events.trials import TrialFinished
+from natxy.plan.testbeds.cores import assign_cores
 from natxy.results.trials import Purpose
+from natxy.system.machine import describe_machine
 from natxy.system.temporary_folder import temporary_folder
 from tests.support.command import HANG_S, command
-from tools.bench.peer_benchmark import show
+from tools.bench.speed_tables import put
 
+PAGE: Final = Path("docs/how-to/watch.md")
 VIEWERS: Final = 20
 _ROUNDS: Final = 5
 _TRIALS: Final = 10
@@ -55,7 +60,7 @@ def main() -> None:
         for number in range(asked.rounds):
             for viewers, found in trials.items():
                 found += measured(folder / "plan.yaml", folder / f"{number}-{viewers}", viewers)
-    show("pacing of a run, by viewers of its page", [row(viewers, found) for viewers, found in trials.items()])
+    PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "viewers", table(trials)), encoding="utf-8")
 
 
 def measured(plan: Path, run: Path, viewers: int) -> Sequence[TrialFinished]:
@@ -95,7 +100,12 @@ def looked_at(run: Path, viewers: int) -> Iterator[None]:
 
 
 async def look(address: str, viewers: int) -> None:
-    """Reads what the page sends to so many viewers, and says when each of them has got something."""
+    """Reads what the page sends to so many viewers, and says when each of them has got something.
+
+    Browsers are elsewhere, so that their own work is not to be seen in the tester's pacing.
+    """
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, usable.difference(assign_cores(usable).tester) or usable)
     sees = asyncio.Barrier(viewers + 1)
     async with asyncio.TaskGroup() as views:
         for _ in range(viewers):
@@ -115,17 +125,21 @@ async def _view(address: str, sees: asyncio.Barrier) -> None:
         pass
 
 
-def row(viewers: int, trials: Sequence[TrialFinished]) -> dict[str, Any]:
-    late_us = [trial.late_ns / 1000 for trial in trials]
-    pauses_ms = [trial.tester_pause_s * 1000 for trial in trials]
-    return {
-        "name": f"{viewers} viewers",
-        "trials": len(trials),
-        "99 % late us, median": statistics.median(late_us),
-        "most": max(late_us),
-        "pause ms, median": statistics.median(pauses_ms),
-        "most ": max(pauses_ms),
-    }
+def table(trials: Mapping[int, Sequence[TrialFinished]]) -> Iterator[str]:
+    yield "| viewers | trials | 99 % of frames left within, median | most | tester paused for, median | most |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    for viewers, found in trials.items():
+        late_us = [trial.late_ns / 1000 for trial in found]
+        pauses_ms = [trial.tester_pause_s * 1000 for trial in found]
+        values = [
+            f"{typical(values):,.{digits}f} {unit}"
+            for values, unit, digits in ((late_us, "µs", 2), (pauses_ms, "ms", 1))
+            for typical in (statistics.median, max)
+        ]
+        yield f"| {viewers} | {len(found)} | " + " | ".join(values) + " |"
+    machine = describe_machine()
+    yield ""
+    yield f"Measured on {machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}."
 
 
 if __name__ == "__main__":

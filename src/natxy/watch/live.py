@@ -152,8 +152,8 @@ class LiveWatch(RunListener):
         if attempt is None:
             rows.add_row("", "setting up")
             return rows
-        if not state.position.block:
-            rows.add_row("repetition", state.position.repetition(experiment, state.repetition))
+        which = state.position.repetition(experiment, state.repetition)
+        rows.add_row("repetition", _bar(state.share_of_experiment, rest, which))
         if experiment.between_hosts:
             rows.add_row("test", f"{attempt.step} of {experiment.steps}")
         else:

@@ -83,6 +83,10 @@ def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path:
     assert after["natxy_result", name, "rate", "fps"] == experiment.statistics.median
     assert not any("created" in name for name, *_ in after)
     assert during["natxy_time_left_seconds",] > after["natxy_time_left_seconds",] == 0
+    # Between two repetitions no search tries anything.
+    assert not any(name == "natxy_step_rate" for name, *_ in during)
+    assert after["natxy_step_rate", name, "fps"] == trials[-1].step_rate
+    assert after["natxy_tester_pause_seconds_total", name] == pytest.approx(sum(t.tester_pause_s for t in trials))
     sent = sum(stream.sent for trial in trials for stream in trial.result.streams)
     assert after["natxy_frames_sent_total", name] == sent
 

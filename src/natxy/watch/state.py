@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from natxy.engine.messages.results import Verdict
 from natxy.events.base import Event
@@ -18,11 +19,14 @@ from natxy.events.run import (
     RepetitionStarted,
     RunFinished,
     RunStarted,
+    TestbedBuilt,
 )
 from natxy.events.trials import AttemptStarted, TransfersFinished, TrialFinished, TrialProgress, TrialStarted
 from natxy.results.trials import Purpose
 from natxy.watch.position import Position
 from natxy.watch.time_left import TimeLeft
+
+_TOLD_AFTER_S: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class State(RunListener):
         self.course_title = ""
         self.done: Counter[str] = Counter()
         self.finished: list[tuple[PlannedExperiment, ExperimentFinished]] = []
+        self.tester_cores: frozenset[int] = frozenset()
         self.trials = self.invalid = self.disturbed = self.tests = 0
         self._planned: dict[str, PlannedExperiment] = {}
 
@@ -87,6 +92,15 @@ class State(RunListener):
         if self.experiment is None:
             return 0.0
         return self.time_left.share_done(self.experiment, self.attempt.step if self.attempt else 1)
+
+    @property
+    def share_of_experiment(self) -> float:
+        """How much of the repetitions of the current experiment is behind, from 0 to 1."""
+        if self.experiment is None:
+            return 0.0
+        step = self.attempt.step if self.attempt else 1
+        done = self.done[self.experiment.name] + min(1.0, (step - 1) / self.experiment.steps)
+        return min(1.0, done / self.experiment.repetitions)
 
     @property
     def seconds_left(self) -> float:
@@ -118,6 +132,9 @@ class State(RunListener):
         self.tried, self.course, self.course_title = [], [], ""
         self.position.repetition_begun(experiment)
 
+    def testbed_built(self, event: TestbedBuilt) -> None:
+        self.tester_cores = frozenset(event.tester_cores)
+
     def attempt_started(self, event: AttemptStarted) -> None:
         self.attempt, self.trial, self.progress = event, None, None
 
@@ -126,7 +143,8 @@ class State(RunListener):
         self.course, self.course_title = [], f"step {event.step}: {event.title}"
 
     def trial_progress(self, event: TrialProgress) -> None:
-        earlier = self.course[: int(event.elapsed_s)]
+        # The engine tells of a second a moment after its end.
+        earlier = self.course[: max(0, math.ceil(event.elapsed_s - _TOLD_AFTER_S) - 1)]
         sent, received = (sum(counts) for counts in zip(*earlier, strict=True)) if earlier else (0, 0)
         self.course = [*earlier, Second(event.sent - sent, event.received - received)]
         self.progress = event

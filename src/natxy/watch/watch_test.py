@@ -203,7 +203,9 @@ def trial_events(step: int, rate: float, verdict: Verdict, attempt: int = 1) -> 
     of = {"experiment": "x", "repetition": 1, "step": step, "attempt": attempt}
     trial = of | {"kind": TrialKind.TRAFFIC, "purpose": Purpose.MEASURE, "rate_fps": rate}
     seconds: list[Event] = [
-        TrialProgress(kind=TrialKind.TRAFFIC, elapsed_s=second, planned=4000, sent=second * 1000, received=received)
+        TrialProgress(
+            kind=TrialKind.TRAFFIC, elapsed_s=second + 0.01, planned=4000, sent=second * 1000, received=received
+        )
         for second, received in enumerate((0, 1000, 1500, 2500))
     ]
     finished = TrialFinished.model_validate(
@@ -230,7 +232,8 @@ def test_the_view_fits_its_terminal_and_keeps_its_height(
     assert max(len(line) for view in views for line in view) <= width - 2
     text = "\n".join(views[-1])
     assert re.search(r"^ +search  █▁  between 10 kfps and 1 Mfps$", text, re.MULTILINE)
-    assert re.search(r"^ +missing  ▁▁█▁  500$", "\n".join(views[-2]), re.MULTILINE)
+    assert re.search(r"^ +missing  ▁█▁  500$", "\n".join(views[-2]), re.MULTILINE)
+    assert re.search(r"^repetition  [━╸╺]+  1 of ", text, re.MULTILINE)
     assert "pass, traffic at 200 kfps per direction: why" in text
     assert "3, 0 of them invalid" in text
 

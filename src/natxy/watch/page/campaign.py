@@ -15,10 +15,9 @@ from natxy.campaign.telling import told
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
 from natxy.report.page.campaign import Cell, cell
-from natxy.report.page.html import REPORT_FILE
 from natxy.untrusted.texts import plain
 from natxy.watch.page.follow import MOST_LINES, Follower
-from natxy.watch.page.shell import rendered
+from natxy.watch.page.shell import other_pages, rendered
 
 
 class CampaignView:
@@ -36,6 +35,10 @@ class CampaignView:
     @property
     def name(self) -> str:
         return self._campaign.name
+
+    @property
+    def tester_cores(self) -> frozenset[int]:
+        return frozenset().union(*(follower.state.tester_cores for follower in self._measuring.values()))
 
     @property
     def runs(self) -> frozenset[str]:
@@ -61,13 +64,17 @@ class CampaignView:
             count=len(campaign.jobs),
             measuring=sum(job.state is JobState.RUNNING for job in campaign.jobs),
             at=campaign.entries[-1].time[:19].replace("T", " "),
-            places=campaign.places,
-            rows=[(run, [self._cell(job) for job in jobs]) for run, jobs in campaign.matrix.items()],
             problems=[(f"{job.run} on {job.place}", job.reason) for job in campaign.left if job.reason],
             set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
-            has_report=(self._folder / REPORT_FILE).is_file(),
+            pages=other_pages(self._folder),
         )
-        return {"state": json.dumps(state), "log": json.dumps(plain("\n".join(self._log())))}
+        plan = rendered(
+            "campaign_plan.html.j2",
+            places=campaign.places,
+            rows=[(run, [self._cell(job) for job in jobs]) for run, jobs in campaign.matrix.items()],
+        )
+        texts = {"state": state, "plan": plan, "log": plain("\n".join(self._log()))}
+        return {name: json.dumps(text) for name, text in texts.items()}
 
     def _read_log(self) -> bool:
         size = (self._folder / LOG_FILE).stat().st_size

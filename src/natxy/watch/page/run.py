@@ -4,23 +4,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from natxy.events.trials import TrialFinished
-from natxy.plan.model.units import format_duration, format_quantity
+from natxy.plan.model.units import counted, format_duration, format_quantity
 from natxy.report.charts.chart import Chart, unit_words
 from natxy.report.charts.search import search_chart
 from natxy.report.charts.series import course_chart
-from natxy.report.page.html import REPORT_FILE
 from natxy.results.records import State as Ended
 from natxy.results.trials import KIND_WORDS
 from natxy.untrusted.texts import json_text, plain, plain_within
 from natxy.untrusted.values import utc
 from natxy.watch.page.follow import Follower
-from natxy.watch.page.shell import rendered
+from natxy.watch.page.shell import other_pages, rendered
 from natxy.watch.state import State
 from natxy.watch.wording import ending_text, quantity_text, transfers_text, trial_text
 
@@ -34,7 +33,7 @@ class RunView:
     charts = True
 
     def __init__(self, folder: Path) -> None:
-        self._report = folder / REPORT_FILE
+        self._folder = folder
         self._follower = Follower(folder)
         self.read = self._follower.read
 
@@ -43,12 +42,20 @@ class RunView:
         run = self._follower.state.run
         return run.name if run else "a run"
 
+    @property
+    def tester_cores(self) -> frozenset[int]:
+        state = self._follower.state
+        return frozenset() if state.ended else state.tester_cores
+
     def parts(self) -> dict[str, str]:
         follower = self._follower
         charts = {"search": _search(follower), "course": _course(follower.state)}
         specs = {name: _specification(chart) if chart else "null" for name, chart in charts.items()}
-        state = _state(follower, has_report=self._report.is_file())
-        texts = {"state": state, "log": plain("\n".join(follower.log))}
+        texts = {
+            "state": _state(follower, other_pages(self._folder)),
+            "plan": rendered("run_plan.html.j2", experiments=list(_experiments(follower.state))),
+            "log": plain("\n".join(follower.log)),
+        }
         return {name: json.dumps(text) for name, text in texts.items()} | specs
 
 
@@ -56,7 +63,7 @@ def _specification(chart: Chart) -> str:
     return json_text(plain_within(chart.spec), indent=None)
 
 
-def _state(follower: Follower, *, has_report: bool) -> str:
+def _state(follower: Follower, pages: Sequence[str]) -> str:
     state = follower.state
     return rendered(
         "run.html.j2",
@@ -67,8 +74,7 @@ def _state(follower: Follower, *, has_report: bool) -> str:
         at=utc(follower.last.time).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if follower.last else "",
         facts=dict(_facts(state)),
         verdict=state.last.verdict if isinstance(state.last, TrialFinished) else "",
-        experiments=list(_experiments(state)),
-        has_report=has_report,
+        pages=pages,
     )
 
 
@@ -94,29 +100,36 @@ def _facts(state: State) -> Iterator[tuple[str, str]]:
     if isinstance(last, TrialFinished):
         yield "Last trial", trial_text(last)
         if last.dut_load and last.dut_load.elapsed_s:
-            cores = len(last.dut_load.cores)
-            yield "Gateway", f"{last.dut_load.busy_s / last.dut_load.elapsed_s:.2f} of {cores} cores busy in that trial"
+            cores = counted(len(last.dut_load.cores), "core")
+            yield "Gateway", f"{last.dut_load.busy_s / last.dut_load.elapsed_s:.2f} of {cores} busy in that trial"
         pause = format_duration(last.tester_pause_s)
         yield "Tester", f"99 % of its frames left at most {last.late_ns / 1000:,.1f} µs late; its core paused {pause}"
     elif last:
         yield "Last test", transfers_text(last.transfers)
 
 
-def _experiments(state: State) -> Iterator[tuple[str, str, str]]:
-    """Yields title, how far it is, and the class of that for each experiment of the plan."""
+class Row(NamedTuple):
+    """An experiment of the plan: how many repetitions are done, and its result or what it does; `look` is its class."""
+
+    title: str
+    done: int
+    at_most: int
+    text: str
+    look: str
+
+
+def _experiments(state: State) -> Iterator[Row]:
     ended = {experiment.name: event for experiment, event in state.finished}
     for experiment in state.run.experiments if state.run else ():
-        done = f"{state.done[experiment.name]} of {experiment.repetitions} repetitions done"
         if event := ended.get(experiment.name):
-            yield experiment.title, ending_text(experiment, event), "pass" if event.state == Ended.DONE else "invalid"
-        elif experiment is state.experiment and not state.ended:
-            yield experiment.title, f"measuring; {done}", "now"
+            text, look = ending_text(experiment, event), "pass" if event.state == Ended.DONE else "invalid"
+        elif state.ended:
+            text, look = "not finished", ""
+        elif experiment is state.experiment:
+            text, look = "measuring", "now"
         else:
-            yield (
-                experiment.title,
-                f"waiting; {done}" if state.done[experiment.name] else "waiting",
-                "",
-            )
+            text, look = "waiting", ""
+        yield Row(experiment.title, state.done[experiment.name], experiment.repetitions, text, look)
 
 
 def _search(follower: Follower) -> Chart | None:
@@ -130,8 +143,8 @@ def _search(follower: Follower) -> Chart | None:
 
 def _course(state: State) -> Chart | None:
     rows = [
-        {"trial": state.course_title, "series": series, "second": number, "frames": frames}
+        {"trial": state.course_title, "series": series, "second": number, "frames": getattr(second, series)}
+        for series in ("received", "missing", "sent")
         for number, second in enumerate(state.course)
-        for series, frames in (("sent", second.sent), ("received", second.received))
     ]
     return course_chart(rows, name="course") if len(state.course) > 1 else None

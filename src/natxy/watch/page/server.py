@@ -8,7 +8,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +21,9 @@ from starlette.routing import Route
 
 from natxy.campaign import LOG_FILE
 from natxy.errors import PlanError
-from natxy.report.page.html import REPORT_FILE
 from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
-from natxy.watch.page.shell import View, charts_script, page, problem, script
+from natxy.watch.page.shell import OTHER_PAGES, View, charts_script, other_pages, page, problem, script
 
 LOOPBACK: Final = "127.0.0.1"
 # Reading and drawing take CPU time from a measurement on the same machine.
@@ -35,11 +34,18 @@ _QUIET_S: Final = 15.0
 _NICE: Final = 10
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+
+def keep_off(cores: frozenset[int]) -> None:
+    """Lets this process run on these cores no longer, as long as it has others."""
+    own = os.sched_getaffinity(0)
+    if own & cores and own - cores:
+        os.sched_setaffinity(0, own - cores)
 
 
 class Viewed:
@@ -47,18 +53,20 @@ class Viewed:
 
     def __init__(self, view: View, folder: Path) -> None:
         self._view = view
-        self._report = folder / REPORT_FILE
+        self._folder = folder
         self._parts: dict[str, str] = {}
-        self._drawn = self._reported = False
+        self._others: Sequence[str] = ()
+        self._drawn = False
         self._read_at = -math.inf
+        keep_off(view.tester_cores)
 
     def page(self) -> Response:
         return HTMLResponse(page(self._view), headers=_HEADERS)
 
-    def report(self) -> Response:
-        if not self._report.is_file():
-            return Response("the report is written at the end", status_code=404)
-        return FileResponse(self._report, media_type="text/html", headers={"Cache-Control": "no-store"})
+    def other(self, name: str) -> Response:
+        if name not in other_pages(self._folder):
+            return Response("this page has not been written", status_code=404)
+        return FileResponse(self._folder / name, media_type="text/html", headers={"Cache-Control": "no-store"})
 
     def events(self) -> Response:
         return StreamingResponse(self._stream(), media_type="text/event-stream", headers=_HEADERS)
@@ -86,12 +94,14 @@ class Viewed:
         if time.monotonic() - self._read_at < REFRESH_S:
             return
         self._read_at = time.monotonic()
-        # It is written after the last event.
-        reported = self._report.is_file()
+        # They are written after the last event.
+        others = other_pages(self._folder)
         try:
-            if self._view.read() or not self._drawn or reported != self._reported:
+            new = self._view.read()
+            keep_off(self._view.tester_cores)
+            if new or not self._drawn or others != self._others:
                 self._parts = self._view.parts()
-                self._drawn, self._reported = True, reported
+                self._drawn, self._others = True, others
         except (PlanError, OSError) as error:
             self._parts = self._parts | {"state": problem(str(error))}
             self._drawn = False
@@ -130,10 +140,11 @@ def application(folder: Path, token: str) -> Starlette:
     async def events(request: Request) -> Response:
         return pages.of(request).events()
 
-    async def report(request: Request) -> Response:
-        return pages.of(request).report()
+    async def other(request: Request) -> Response:
+        return pages.of(request).other(request.url.path.rpartition("/")[2])
 
-    endpoints = {"": shown, "page.js": _script, "charts.js": _charts_script, "events": events, REPORT_FILE: report}
+    endpoints = {"": shown, "page.js": _script, "charts.js": _charts_script, "events": events}
+    endpoints |= dict.fromkeys(OTHER_PAGES, other)
     roots = (f"/{token}/", f"/{token}/{{run:path}}/")
     return Starlette(routes=[Route(root + path, to) for root in roots for path, to in endpoints.items()])
 

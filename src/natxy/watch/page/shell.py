@@ -4,15 +4,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Final, Protocol
 
+from natxy.report.page.history import HISTORY_FILE
+from natxy.report.page.html import REPORT_FILE
 from natxy.report.page.shared import environment, style, with_vega
 from natxy.untrusted.texts import html
 
 # All texts of a run or a campaign are untrusted, and escaped.
 _ENVIRONMENT: Final = environment("natxy.watch.page")
+
+OTHER_PAGES: Final = (REPORT_FILE, HISTORY_FILE)
+"""The pages that `natxy report`, `natxy history` and the end of a run or a campaign write into a folder."""
+
+
+def other_pages(folder: Path) -> Sequence[str]:
+    """Returns those of them that the folder has."""
+    return [page for page in OTHER_PAGES if (folder / page).is_file()]
 
 
 class View(Protocol):
@@ -23,11 +35,15 @@ class View(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def tester_cores(self) -> frozenset[int]:
+        """Returns the cores of this machine that measure what is shown."""
+
     def read(self) -> bool:
         """Takes what has been written since; returns whether anything was. Raises PlanError for what does not fit."""
 
     def parts(self) -> dict[str, str]:
-        """Returns the parts of the page by name, as JSON: `state`, which is HTML, `log`, and charts."""
+        """Returns the parts of the page by name, as JSON: `state` and `plan`, which are HTML, `log`, and charts."""
 
 
 def page(view: View) -> str:

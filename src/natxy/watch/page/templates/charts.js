@@ -5,8 +5,10 @@ const drawn = {};
 
 async function draw(name, spec) {
   const figure = document.getElementById(name);
-  figure.hidden = !spec;
+  // Short trials have no course: its place stays, so that the page does not jump.
+  figure.style.visibility = spec ? "visible" : "hidden";
   if (!spec) return;
+  figure.hidden = false;
   // `ast`: the page's policy does not allow text to be evaluated.
   const options = { renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
   const view = await vegaEmbed(figure.querySelector("div"), { ...spec, width: "container" }, options);

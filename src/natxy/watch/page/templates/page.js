@@ -2,23 +2,41 @@
 // Shows what the server sends, and connects again when the server was gone.
 const connection = document.getElementById("connection");
 const AGAIN_MS = 2000;
+const TITLE = document.title;
 
 function told(text, kind) {
   connection.textContent = text;
   connection.className = kind;
 }
 
-function showState(html) {
+function showHtml(name, html) {
+  const part = document.getElementById(name);
+  const inner = () => [...part.querySelectorAll("a, .scroll")];
+  const before = inner();
+  const focused = before.indexOf(document.activeElement);
+  const scrolled = before.map((element) => element.scrollLeft);
   // The server has escaped every text of the run, and the page's policy forbids scripts within it.
-  document.getElementById("state").innerHTML = html;
+  part.innerHTML = html;
+  // What a reader has reached by keyboard or scrolled to stays where it was.
+  inner().forEach((element, number) => {
+    element.scrollLeft = scrolled[number] ?? 0;
+    if (number === focused) element.focus({ preventScroll: true });
+  });
+  showTitle();
 }
 
 function showLog(text) {
   const log = document.getElementById("log");
   const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
   log.textContent = text;
-  log.hidden = !text;
+  document.getElementById("logged").hidden = !text;
   if (atEnd) log.scrollTop = log.scrollHeight;
+}
+
+// How far it is can be read in the browser's list of tabs as well.
+function showTitle() {
+  const bar = document.querySelector("#state progress");
+  document.title = bar ? `${Math.floor((100 * bar.value) / bar.max)} % · ${TITLE}` : TITLE;
 }
 
 // Charts are drawn by a script that takes longer to arrive; the latest of each waits for it.
@@ -36,7 +54,9 @@ function connect() {
     // A browser gives up after some errors.
     if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);
   };
-  source.addEventListener("state", (message) => showState(JSON.parse(message.data)));
+  for (const name of ["state", "plan"]) {
+    source.addEventListener(name, (message) => showHtml(name, JSON.parse(message.data)));
+  }
   source.addEventListener("log", (message) => showLog(JSON.parse(message.data)));
   for (const name of ["search", "course"]) {
     source.addEventListener(name, (message) => showChart(name, JSON.parse(message.data)));
