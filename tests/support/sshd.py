@@ -40,13 +40,19 @@ class Sshd:
         """Ends the daemon and its connections, like a machine that goes down. Does nothing if it is not running."""
         if self.process.poll() is not None:
             return
-        number = self.process.pid
-        connections = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        connections = self._connections()
         self.process.terminate()
         self.process.wait(timeout=HANG_S)
-        for connection in connections:
-            with suppress(ProcessLookupError):
-                os.kill(int(connection), signal.SIGKILL)
+        _kill(connections)
+
+    def cut(self) -> None:
+        """Ends the connections there are. The daemon accepts others."""
+        _kill(self._connections())
+
+    def _connections(self) -> list[int]:
+        """Returns the processes that serve a connection each."""
+        number = self.process.pid
+        return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
 
     def known_hosts(self, text: str) -> None:
         (self.folder / "known_hosts").write_text(text)
@@ -86,6 +92,12 @@ def running_sshd(
         yield sshd
     finally:
         sshd.stop()
+
+
+def _kill(processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _new_key(file: Path) -> str:

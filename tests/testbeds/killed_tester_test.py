@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what happens when a tester behind ssh dies in mid-trial: programs that answer as natxy-engine does stand in for
-the engines, so that the trial costs no core."""
+"""Tests what happens when a tester behind ssh dies in mid-trial, or its connection is cut: programs that answer as
+natxy-engine does stand in for the engines, so that the trial costs no core."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from natxy.engine.testers import Tester, Testers
 from natxy.errors import EngineDiedError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from tests.support import needs
+from tests.support.processes import runs
 from tests.support.sshd import running_sshd
-from tests.support.timing import takes_at_most
+from tests.support.timing import takes_at_most, wait_until
 
 pytestmark = [needs.SSHD, needs.programs("ssh"), pytest.mark.serial]
 
@@ -57,7 +58,8 @@ while True:
 """
 
 
-def test_the_others_end_within_two_seconds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["engine", "connection"])
+def test_the_others_end_within_two_seconds(tmp_path: Path, fault: str) -> None:
     script = tmp_path / "engine.py"
     script.write_text(ENGINE)
     here = [sys.executable, str(script), str(tmp_path / "here")]
@@ -68,10 +70,17 @@ def test_the_others_end_within_two_seconds(tmp_path: Path) -> None:
         testers = Testers([Tester("this machine", engines[0], (0,)), Tester("the tester b", engines[1], (1,))])
         killed_s: list[float] = []
 
+        def engine_there() -> int:
+            return int((tmp_path / "there").read_text())
+
         def kill(_: object) -> None:
-            if not killed_s:
-                killed_s.append(time.monotonic())
-                os.kill(int((tmp_path / "there").read_text()), signal.SIGKILL)
+            if killed_s:
+                return
+            killed_s.append(time.monotonic())
+            if fault == "engine":
+                os.kill(engine_there(), signal.SIGKILL)
+            else:
+                sshd.cut()
 
         try:
             with pytest.raises(EngineDiedError, match=r"^the tester b: natxy-engine ended during trial.run"):
@@ -79,6 +88,8 @@ def test_the_others_end_within_two_seconds(tmp_path: Path) -> None:
             took_s = time.monotonic() - killed_s[0]
             # The other one has ended its trial and takes requests again.
             assert engines[0].read_clock().clock_ns > 0
+            # An engine whose connection is gone ends, too.
+            wait_until(lambda: not runs(engine_there()))
             assert threading.active_count() == threads
         finally:
             testers.close()
