@@ -2,6 +2,7 @@
 #include "trial/receiver.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace natxy {
 
@@ -183,8 +184,10 @@ void Receiver::record(Queue& queue, std::size_t stream, const Arrivals& arrivals
     // Consecutive numbers, as nearly all are, are looked up together.
     std::size_t count = leading(arrivals.sequences.subspan(next), 1);
     if (reception.stream.check) {
-      const auto candidates = std::span<const bool>(accepted).subspan(next, count);
-      count = static_cast<std::size_t>(std::ranges::find(candidates, false) - candidates.begin());
+      // Looks at many at once, which std::ranges::find does not.
+      const bool* first = &accepted[next];
+      const auto* refused = static_cast<const bool*>(std::memchr(first, false, count));
+      if (refused != nullptr) count = static_cast<std::size_t>(refused - first);
       if (count == 0) {
         ++counts.misrouted;
         ++next;
