@@ -9,28 +9,36 @@
 namespace natxy {
 
 static_assert(sizeof(StateEntry<Family::ipv4>) == 16);
-static_assert(sizeof(StateEntry<Family::ipv6>) == 40);
+static_assert(sizeof(StateEntry<Family::ipv6>) == 32);
+
+namespace {
+
+constexpr std::uint32_t kLastEpoch = std::numeric_limits<std::uint32_t>::max() - 1;
+
+}  // namespace
 
 template <Family F>
 void StateTable<F>::reset(std::uint64_t size) {
-  if (size > capacity_ || epoch_ == std::numeric_limits<std::uint32_t>::max()) {
+  if (size > capacity_ || epoch_ == kLastEpoch) {
     release();
-    const std::uint64_t bytes = size * sizeof(StateEntry<F>);
-    if (size > std::numeric_limits<std::uint64_t>::max() / sizeof(StateEntry<F>)) throw std::bad_alloc{};
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (size > std::numeric_limits<std::uint64_t>::max() / kBytes) throw std::bad_alloc{};
+    void* memory =
+        mmap(nullptr, size * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc{};
-    madvise(memory, bytes, MADV_HUGEPAGE);
+    madvise(memory, size * kBytes, MADV_HUGEPAGE);
     entries_ = static_cast<StateEntry<F>*>(memory);
+    own_prefixes_ = reinterpret_cast<Prefixes*>(entries_ + size);
     capacity_ = size;
     epoch_ = 0;
   }
   size_ = size;
-  ++epoch_;
+  epoch_ += 2;
+  shared_prefixes_ = kNotYetKnown;
 }
 
 template <Family F>
 void StateTable<F>::release() {
-  if (entries_ != nullptr) munmap(entries_, capacity_ * sizeof(StateEntry<F>));
+  if (entries_ != nullptr) munmap(entries_, capacity_ * kBytes);
   entries_ = nullptr;
   capacity_ = 0;
   size_ = 0;

@@ -92,6 +92,20 @@ TEST_P(PhaseTwo, MisroutesWhatArrivesForAnotherDraw) {
   EXPECT_EQ(report.streams[1].misrouted, 500U);
 }
 
+TEST_P(PhaseTwo, AnswersConnectionsOfSeveralPrefixes) {
+  const bool v4 = GetParam() == Family::ipv4;
+  TrialSpec first = phase1(GetParam(), 3000);
+  FlowFields& made = *first.streams[0].flows;
+  made.source_address.others = {parse_address(v4 ? "10.0.0.2" : "fd00::2")->value};
+  made.destination_address.others = {parse_address(v4 ? "203.0.113.3" : "2001:db8::3")->value};
+  ASSERT_EQ(bed.run(first).verdict, Verdict::pass);
+  // The initiator accepts a reply to exactly what it sent.
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 3000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 3000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  EXPECT_EQ(report.streams[0].misrouted + report.streams[1].misrouted, 0U);
+}
+
 TEST_P(PhaseTwo, HasNoMoreConnectionsThanPhaseOneMade) {
   ASSERT_EQ(bed.run(phase1(GetParam(), 100)).verdict, Verdict::pass);
   StreamSpec reverse = phase2("reverse", Side::right, StreamKind::replies, GetParam(), 10);
