@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what a campaign spends on a job beside measuring it: simulated testbeds, whose jobs take no time.
 
-`python -m tools.bench.campaign_benchmark` prints a row for each number of testbeds; every testbed has 20 jobs.
+`python -m tools.bench.campaign_benchmark` writes a row for each number of testbeds into docs/how-to/campaign.md, or
+prints the rows with `--print`; every testbed has 20 jobs. All of `natxy campaign` counts that is done for each job: to
+load the campaign and its plans, to list and estimate the jobs, to hand them out, and to log them.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,28 +18,26 @@ from typing import Final
 
 from natxy.campaign.campaign import carry_out_campaign
 from natxy.campaign.cluster import workers
-from natxy.campaign.jobs import Job
-from natxy.campaign.model import Campaign
+from natxy.campaign.jobs import jobs_of
+from natxy.campaign.loading import load_campaign
 from natxy.campaign.queue import Ending, JobState
 from natxy.campaign.task import Outcome, Task
-from natxy.plan.resolve import resolve
-from natxy.plan.written import Plan
+from natxy.cli.bodies.campaign import described_campaign
+from tools.bench.speed_tables import put
 
+PAGE: Final = Path("docs/how-to/campaign.md")
 PLANS: Final = 20
-TESTBEDS: Final = (10, 100, 1000)
-_SIMULATED: Final = {"kind": "simulated"}
-_PLAN: Final = {
-    "name": "p",
-    "testbed": _SIMULATED,
-    "experiments": [
-        {
-            "name": "a",
-            "gateway": "simulated",
-            "procedure": "throughput",
-            "search": {"min_rate": "1k", "max_rate": "9k", "error": "1k"},
-        }
-    ],
-}
+TESTBEDS: Final = (10, 100, 300, 1000)
+_PLAN: Final = """
+name: p
+repeat: 20
+defaults: {gateway: simulated, procedure: throughput, search: {min_rate: 10k, max_rate: 800k, error: 2%}}
+experiments:
+  - {name: forwarding}
+  - {name: large-frames, frame_size: 512}
+  - {name: nat, connections: 50k, phase1_rate: 10k}
+  - {name: delays, procedure: latency, rate: {experiment: forwarding, percent: 50}}
+"""
 
 
 def at_once(task: Task, wanted: Callable[[], bool]) -> Outcome:
@@ -46,39 +46,59 @@ def at_once(task: Task, wanted: Callable[[], bool]) -> Outcome:
     return Outcome(Ending.DONE, 0)
 
 
-def measure(testbeds: int, folder: Path) -> tuple[float, float]:
-    """Returns the seconds to begin and end the workers, and those for all jobs."""
+def write_campaign(folder: Path, testbeds: int) -> Path:
+    """Writes a campaign of 20 plans, each measured on all testbeds; returns its file."""
+    (folder / "p.yaml").write_text(_PLAN)
     names = [f"t{number}" for number in range(testbeds)]
-    runs = [f"r{number}" for number in range(PLANS)]
-    campaign = Campaign.model_validate(
-        {
-            "name": "bench",
-            "testbeds": {name: {"testbed": _SIMULATED} for name in names},
-            "runs": [{"name": run, "plan": "p.yaml", "on": names} for run in runs],
-        }
-    )
-    plan = resolve(Plan.model_validate(_PLAN))
-    jobs = [Job(run=run, place=name, plans={name: plan}) for run in runs for name in names]
-    began_s = time.monotonic()
-    with workers(names, at_once):
-        pass
-    workers_s = time.monotonic() - began_s
-    began_s = time.monotonic()
-    states = carry_out_campaign(campaign, jobs, folder, partial(workers, names, at_once), lambda _: None)
-    all_s = time.monotonic() - began_s
+    lines = ["name: bench", "testbeds:", *(f"  {name}: {{testbed: {{kind: simulated}}}}" for name in names), "runs:"]
+    lines += [f"  - {{name: r{number}, plan: p.yaml, on: [{', '.join(names)}]}}" for number in range(PLANS)]
+    file = folder / "campaign.yaml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def measure(testbeds: int, folder: Path) -> tuple[float, float, float]:
+    """Returns the milliseconds of a job, those of the processor among them, and the seconds before the first job."""
+    file = write_campaign(folder, testbeds)
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    campaign = load_campaign(file)
+    jobs = jobs_of(campaign, file)
+    lines = [*described_campaign(campaign, jobs, apart=False)]
+    assert len(lines) > len(jobs) == testbeds * PLANS
+    used = partial(workers, [*campaign.testbeds], at_once)
+    first_s: list[float] = []
+
+    def tell(entry: object) -> None:
+        if len(first_s) < 2:
+            # The first entry is that of the campaign.
+            first_s.append(time.monotonic() - began_s)
+
+    states = carry_out_campaign(campaign, jobs, folder / "out", used, tell)
     assert {state for state, _ in states.values()} == {JobState.DONE}
-    return workers_s, all_s
+    both = time.monotonic() - began_s, time.process_time() - began_cpu_s
+    all_ms, cpu_ms = (1000 * spent_s / len(jobs) for spent_s in both)
+    return all_ms, cpu_ms, first_s[1]
+
+
+def rows(counts: Sequence[int]) -> Iterator[str]:
+    yield "| testbeds | jobs | until the first begins, s | a job, ms | of these the processor, ms |"
+    yield "|---:|---:|---:|---:|---:|"
+    for count in counts:
+        with TemporaryDirectory() as folder:
+            all_ms, cpu_ms, first_s = measure(count, Path(folder))
+        yield f"| {count:,} | {count * PLANS:,} | {first_s:.1f} | {all_ms:.1f} | {cpu_ms:.1f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--testbeds", type=int, nargs="+", default=TESTBEDS)
-    print("testbeds   jobs   workers, s   all, s   a job, ms")
-    for count in parser.parse_args().testbeds:
-        with TemporaryDirectory() as folder:
-            workers_s, all_s = measure(count, Path(folder) / "campaign")
-        jobs = count * PLANS
-        print(f"{count:8} {jobs:6} {workers_s:12.1f} {all_s:8.1f} {1000 * all_s / jobs:11.1f}", flush=True)
+    parser.add_argument("--print", action="store_true", dest="only_print")
+    asked = parser.parse_args()
+    if asked.only_print:
+        for row in rows(asked.testbeds):
+            print(row, flush=True)
+    else:
+        PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), "campaign", rows(asked.testbeds)), encoding="utf-8")
 
 
 if __name__ == "__main__":
