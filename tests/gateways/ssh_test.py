@@ -49,6 +49,7 @@ def test_arguments_input_and_output_arrive_as_they_are(sshd: Sshd) -> None:
         done = transport.run(["sh", "-c", "cat; echo said >&2; exit 3"], input="given", check=False)
         assert (done.returncode, done.stdout, done.stderr) == (3, "given", "said\n")
         assert transport.run(["cat"]).stdout == ""
+        assert transport.run(["cat"], input="").stdout == ""
 
 
 def test_output_that_is_not_text_is_replaced(sshd: Sshd) -> None:

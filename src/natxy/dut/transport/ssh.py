@@ -149,7 +149,8 @@ class SshTransport:
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
         connection = await self._connected()
         command = f"exec {shlex.join([*_STARTED, *self._target.as_root, *argv])}"
-        given = {"stdin": asyncssh.DEVNULL} if input is None else {"input": input.encode()}
+        # asyncssh does not end an empty input.
+        given = {"input": input.encode()} if input else {"stdin": asyncssh.DEVNULL}
         try:
             process = await connection.create_process(command, encoding=None, **given)
             try:
