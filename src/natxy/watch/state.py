@@ -95,7 +95,7 @@ class State(RunListener):
 
     @property
     def share_of_experiment(self) -> float:
-        """How much of the repetitions of the current experiment is behind, from 0 to 1."""
+        """The share of the current experiment's repetitions that is done, from 0 to 1."""
         if self.experiment is None:
             return 0.0
         step = self.attempt.step if self.attempt else 1
