@@ -33,6 +33,7 @@ from natxy.results.records import RunState
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.run.telling import run_started
+from natxy.watch.page.run import RunView
 from tests.support.browser import browser
 from tests.support.chromium import needs_chromium
 from tests.support.command import HANG_S, command, natxy
@@ -190,6 +191,22 @@ def test_what_cannot_be_shown_is_named(plan: ResolvedPlan, tmp_path: Path) -> No
     assert (done.returncode, "Address already in use; choose another port" in done.stderr) == (2, True), done.stderr
 
 
+def test_a_course_is_shown_until_the_next_one_has_begun(plan: ResolvedPlan, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", plan)
+    view = RunView(run.folder)
+    assert view.parts()["course"] == "null"
+    run.begin(1, 505_000)
+    run.end(1, 505_000, Verdict.FAIL)
+    run.begin(2, 257_500)
+    run.progress(0.01, 10, 10)
+    assert view.read()
+    assert "step 1: traffic at 505 kfps" in view.parts()["course"]
+    for second in (1, 2):
+        run.progress(second + 0.01, second * 1000, second * 1000)
+    assert view.read()
+    assert "step 2: traffic at 257.5 kfps" in view.parts()["course"]
+
+
 @needs_chromium
 def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
     plan: ResolvedPlan, tmp_path: Path
@@ -257,7 +274,7 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         tab.evaluate("document.getElementById('plan').style.width = '150px'")
         tab.evaluate("document.querySelector('#plan .scroll').scrollLeft = 40")
         run.begin(5, 250_000)
-        tab.wait_for("document.querySelector('td.running').innerText.includes('44%')")
+        tab.wait_for("document.querySelector('td.running').innerText.includes('44 %')")
         assert tab.evaluate("document.querySelector('#plan .scroll').scrollLeft") == 40
         assert tab.evaluate("document.activeElement.closest('td')?.className") == "running"
         assert tab.evaluate("document.title") == "0 % · night · natxy watch"

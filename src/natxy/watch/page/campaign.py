@@ -114,7 +114,7 @@ class CampaignView:
         if state is None or state.experiment is None:
             return ""
         left = f", {state.time_left_text} left" if state.time_left_text else ""
-        return f"{state.share_done:.0%}{left}: {state.experiment.title}"
+        return f"{100 * state.share_done:.0f} %{left}: {state.experiment.title}"
 
     def _log(self) -> list[str]:
         lines = [f"{entry.time[11:19]} {text}" for entry in self._campaign.entries if (text := told(entry))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from natxy.report.charts.search import SearchStep
 from natxy.results.trials import Purpose
 from natxy.search.outcome import Outcome
 from natxy.watch.plain import PlainWatch
-from natxy.watch.state import State
+from natxy.watch.state import Second, State
 
 MOST_LINES: Final = 300
 """The most lines of a log that a page shows."""
@@ -26,7 +27,10 @@ _AT_ONCE: Final = 2**20
 
 
 class Follower:
-    """Keeps the state of a run, the last lines of its log, and the steps of the current experiment's searches."""
+    """Keeps the state of a run, the last lines of its log, and the steps of the current experiment's searches.
+
+    `course` has the seconds of the experiment's latest trial with two of them or more, which `course_title` names.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises PlanError when the folder has no events, or those of another version."""
@@ -36,6 +40,8 @@ class Follower:
         self.last: Event | None = None
         self.log: deque[str] = deque(maxlen=MOST_LINES)
         self.steps: list[SearchStep] = []
+        self.course: Sequence[Second] = ()
+        self.course_title = ""
         self._text = io.StringIO()
         self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))
         if not self._file.is_file():
@@ -77,8 +83,11 @@ class Follower:
         self._text.truncate()
         self.last = event
         if self.state.experiment is not before:
-            self.steps = []
-        elif isinstance(event, TrialFinished) and self.state.attempt:
+            self.steps, self.course = [], ()
+        if len(self.state.course) > 1:
+            # The next trial may begin before anyone has looked.
+            self.course, self.course_title = self.state.course, self.state.course_title
+        if isinstance(event, TrialFinished) and self.state.attempt:
             failed_to_prepare = event.purpose == Purpose.PREPARE and event.verdict == "fail"
             if event.purpose == Purpose.PREPARE and event.verdict == "pass":
                 return

@@ -49,7 +49,7 @@ class RunView:
 
     def parts(self) -> dict[str, str]:
         follower = self._follower
-        charts = {"search": _search(follower), "course": _course(follower.state)}
+        charts = {"search": _search(follower), "course": _course(follower)}
         specs = {name: _specification(chart) if chart else "null" for name, chart in charts.items()}
         texts = {
             "state": _state(follower, other_pages(self._folder)),
@@ -141,10 +141,10 @@ def _search(follower: Follower) -> Chart | None:
     )
 
 
-def _course(state: State) -> Chart | None:
+def _course(follower: Follower) -> Chart | None:
     rows = [
-        {"trial": state.course_title, "series": series, "second": number, "frames": getattr(second, series)}
+        {"trial": follower.course_title, "series": series, "second": number, "frames": getattr(second, series)}
         for series in ("received", "missing", "sent")
-        for number, second in enumerate(state.course)
+        for number, second in enumerate(follower.course)
     ]
-    return course_chart(rows, name="course") if len(state.course) > 1 else None
+    return course_chart(rows, name="course") if rows else None

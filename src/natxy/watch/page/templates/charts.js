@@ -5,7 +5,7 @@ const drawn = {};
 
 async function draw(name, spec) {
   const figure = document.getElementById(name);
-  // Short trials have no course: its place stays, so that the page does not jump.
+  // A chart that is gone leaves its place, so that the page does not jump.
   figure.style.visibility = spec ? "visible" : "hidden";
   if (!spec) return;
   figure.hidden = false;
