@@ -152,7 +152,9 @@ class State(RunListener):
     def trial_finished(self, event: TrialFinished) -> None:
         self._step_finished(event.experiment, event.repetition, event.step)
         self.last, self.trial = event, None
-        self.course = [*map(Second, event.sent_per_second, event.received_per_second)]
+        # After the last whole second comes a rest, which is no rate.
+        whole = math.floor(event.duration_s + _TOLD_AFTER_S) or None
+        self.course = [*map(Second, event.sent_per_second[:whole], event.received_per_second[:whole])]
         self.trials += 1
         self.invalid += event.verdict == Verdict.INVALID
         self.disturbed += event.verdict == Verdict.DISTURBED
