@@ -126,7 +126,7 @@ test-long: setup-dev jool vm ## run the other tests: kills, calibration, real ta
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
-cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: a quarter of an hour
+cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: half an hour
 	@tools/test.sh cards
 
 faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? half an hour

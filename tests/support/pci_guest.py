@@ -37,10 +37,10 @@ ENGINE: Final = SOURCES / "build" / "engine-x86-64-v3" / "natxy-engine"
 CORES: Final = 3
 _HUGEPAGES: Final = 384
 _BOOT_S: Final = 400
-_COMMAND_S: Final = 400
+_COMMAND_S: Final = 1200
 _DUT_FOLDER: Final = "/run/dut"
 # A port of the namespace, in which nothing else listens.
-_SSH_PORT: Final = 2222
+SSH_PORT: Final = 2222
 # The longest frame that natxy sends, less its Ethernet header and FCS.
 _LONGEST_MTU: Final = 9198
 
@@ -109,7 +109,7 @@ PAIRS: Final = (VIRTIO, E1000E, VMXNET3)
 
 
 class PciGuest:
-    """A running virtual machine with all pairs of cards."""
+    """A running virtual machine with network cards."""
 
     def __init__(self, ssh: Sequence[str], monitor: QemuMonitor, namespace: NetnsTransport) -> None:
         self.namespace: Final = namespace
@@ -197,10 +197,10 @@ class PciGuest:
 
 @contextmanager
 def pci_guest(folder: Path) -> Iterator[PciGuest]:
-    """Boots the machine; the other ends of its cards' cables are in a network namespace, a bridge for each pair."""
-    image = find_image(VmConfig(kind="vm"))
+    """Boots a machine with all pairs of cards. The other ends of their cables are in a network namespace, a bridge for
+    each pair."""
     with ExitStack() as stack:
-        namespace = stack.enter_context(_namespace())
+        namespace = stack.enter_context(silent_namespace())
         cards = []
         for number, (pair, side) in enumerate((pair, side) for pair in PAIRS for side in Side):
             end = tap(
@@ -214,17 +214,34 @@ def pci_guest(folder: Path) -> Iterator[PciGuest]:
             cards.append((pair, side, stack.enter_context(end)))
         for pair in PAIRS:
             join(namespace, pair)
-        control = folder / "control"
-        argv = _qemu(image, control, folder / "console")
-        for pair, side, taps in cards:
-            argv += pair.qemu(side, taps)
+        arguments = [word for pair, side, taps in cards for word in pair.qemu(side, taps)]
+        fds = [descriptor for _, _, taps in cards for descriptor in taps]
+        yield stack.enter_context(booted_guest(folder, namespace, arguments, fds=fds))
+
+
+@contextmanager
+def booted_guest(
+    folder: Path,
+    namespace: NetnsTransport,
+    cards: Sequence[str],
+    *,
+    fds: Sequence[int] = (),
+    ssh_port: int = SSH_PORT,
+) -> Iterator[PciGuest]:
+    """Boots a machine with QEMU's arguments for its cards, in which descriptors may be named that are among `fds`.
+
+    In the namespace, its ssh server has the port `ssh_port` of the loopback. `folder` gets its console.
+    """
+    image = find_image(VmConfig(kind="vm"))
+    control = folder / "control"
+    with ExitStack() as stack:
         output = stack.enter_context((folder / "qemu").open("wb"))
         qemu = subprocess.Popen(
-            namespace.inside(argv),
+            namespace.inside([*_qemu(image, control, folder / "console", ssh_port), *cards]),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            pass_fds=[descriptor for _, _, taps in cards for descriptor in taps],
+            pass_fds=fds,
             start_new_session=True,
         )
         stack.callback(qemu.wait)
@@ -232,7 +249,7 @@ def pci_guest(folder: Path) -> Iterator[PciGuest]:
         _wait(qemu, folder, control.exists)
         monitor = QemuMonitor(control)
         stack.callback(monitor.close)
-        ssh = namespace.inside(_ssh(image, folder))
+        ssh = namespace.inside(_ssh(image, folder, ssh_port))
         _wait(qemu, folder, lambda: not subprocess.run([*ssh, "true"], capture_output=True, check=False).returncode)
         guest = PciGuest(ssh, monitor, namespace)
         guest.run(
@@ -253,10 +270,10 @@ def join(namespace: NetnsTransport, pair: Pair) -> None:
     namespace.run(["ip", "link", "set", pair.name, "up"])
 
 
-def _qemu(image: VmImage, control: Path, console: Path) -> list[str]:
+def _qemu(image: VmImage, control: Path, console: Path, ssh_port: int) -> list[str]:
     # QEMU gives the guest this machine's own time stamp counter, but does not tell it that its rate is constant.
     line = f"root=/dev/vda rw console=ttyS0 quiet intel_iommu=on iommu=pt tsc=reliable hugepages={_HUGEPAGES}"
-    forward = f"hostfwd=tcp:127.0.0.1:{_SSH_PORT}-{GUEST_ADDRESS}:22"
+    forward = f"hostfwd=tcp:127.0.0.1:{ssh_port}-{GUEST_ADDRESS}:22"
     return [
         *[*ENDS_WITH_NATXY, QEMU, "-nodefaults", "-no-user-config", "-display", "none"],
         *["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU_MODELS["tcg"], "-smp", str(CORES), "-m", "3G"],
@@ -271,10 +288,10 @@ def _qemu(image: VmImage, control: Path, console: Path) -> list[str]:
     ]
 
 
-def _ssh(image: VmImage, folder: Path) -> list[str]:
+def _ssh(image: VmImage, folder: Path, port: int) -> list[str]:
     config = folder / "ssh_config"
     config.write_text(
-        f"Host gateway\n  HostName 127.0.0.1\n  HostKeyAlias gateway\n  Port {_SSH_PORT}\n  User root\n"
+        f"Host gateway\n  HostName 127.0.0.1\n  HostKeyAlias gateway\n  Port {port}\n  User root\n"
         f"  IdentityFile {image.key}\n  IdentitiesOnly yes\n  IdentityAgent none\n  BatchMode yes\n"
         f"  ConnectTimeout 10\n  UserKnownHostsFile {image.known_hosts}\n  GlobalKnownHostsFile none\n"
     )
@@ -282,7 +299,7 @@ def _ssh(image: VmImage, folder: Path) -> list[str]:
 
 
 @contextmanager
-def _namespace() -> Iterator[NetnsTransport]:
+def silent_namespace() -> Iterator[NetnsTransport]:
     """Has a network namespace whose kernel sends nothing of its own."""
     name = f"natxy-cards-{os.getpid()}"
     subprocess.run(["ip", "netns", "add", name], check=True)
