@@ -11,8 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from natxy.results.store import timestamp
 from natxy.untrusted.values import Moment, Real
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the events. It changes when a field changes its meaning or goes; new fields and events may come."""
+
+READ_VERSIONS: Final = (1, VERSION)
+"""The versions that are read. In 1, `testbed_built` told its caveats without their kinds, and they are left out."""
 
 
 class Event(BaseModel):

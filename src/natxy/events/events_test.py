@@ -123,10 +123,12 @@ def test_events_of_later_versions_are_left_out_and_other_lines_are_named() -> No
     with pytest.raises(PlanError, match=r"events.jsonl:2 is no event of natxy: trial_progress.sent: missing"):
         event_of('{"event":"trial_progress","kind":"traffic","elapsed_s":1,"planned":1,"received":1}', "events.jsonl:2")
     started = RunStarted(
-        version=2, natxy_version="9", name="p", folder="f", testbed="lab", resumed=False, experiments=()
+        version=3, natxy_version="9", name="p", folder="f", testbed="lab", resumed=False, experiments=()
     )
-    with pytest.raises(PlanError, match="version 2 of the events, and this natxy reads version 1"):
+    with pytest.raises(PlanError, match="version 3 of the events, and this natxy reads up to 2"):
         event_of(started.model_dump_json(), "line 1")
+    before = started.model_copy(update={"version": 1})
+    assert event_of(before.model_dump_json(), "line 1") == before
 
 
 def test_progress_is_written_once_a_second(tmp_path: Path) -> None:

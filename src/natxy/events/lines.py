@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, TypeAdapter, ValidationError
 
 from natxy.errors import PlanError
-from natxy.events.base import VERSION, Event
+from natxy.events.base import READ_VERSIONS, VERSION, Event
 from natxy.events.run import (
     BlockStarted,
     ExperimentFinished,
@@ -58,9 +58,9 @@ def event_of(line: str | bytes, place: str) -> Event | None:
         if error.errors()[0]["type"] == "union_tag_invalid":
             return None
         raise PlanError(f"{place} is no event of natxy: {problems(error, '')}") from error
-    if isinstance(event, RunStarted) and event.version != VERSION:
+    if isinstance(event, RunStarted) and event.version not in READ_VERSIONS:
         raise PlanError(
-            f"{place} has version {event.version} of the events, and this natxy reads version {VERSION}: use the natxy "
+            f"{place} has version {event.version} of the events, and this natxy reads up to {VERSION}: use the natxy "
             f"that wrote it, {event.natxy_version}"
         )
     return event
