@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Final
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from natxy.errors import PlanError
 from natxy.events.base import Event
@@ -44,7 +45,6 @@ class Metrics(RunListener):
         client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = client.CollectorRegistry()
         self.scrapes = Scrapes()
-        self.registry.register(self.scrapes)
         self._state = State()
 
         def gauge(name: str, text: str, *labels: str) -> Any:
@@ -134,31 +134,54 @@ class Metrics(RunListener):
 
 
 class Scrapes:
-    """Knows when the metrics were fetched last: a collector of its registry that adds nothing to them."""
+    """Knows when the metrics were fetched last, and whether those of the end were."""
 
     def __init__(self) -> None:
         self._last_s: deque[float] = deque(maxlen=2)
+        self._expected = False
         self._of_the_end = threading.Event()
 
-    def collect(self) -> tuple[()]:
-        self._last_s.append(monotonic())
-        self._of_the_end.set()
-        return ()
+    def counted(self, app: WSGIApplication) -> WSGIApplication:
+        """Returns `app`, whose answers count as scrapes."""
+
+        def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            # Values may change while they are gathered.
+            told = self._of_the_end.set if self._expected else _nothing
+            self._last_s.append(monotonic())
+            return _Answer(app(environ, start_response), told)
+
+        return answer
 
     @property
     def due_s(self) -> float:
-        """In how many seconds the expected one is due at the latest; 0 if it came, or if nobody fetches regularly."""
-        if len(self._last_s) < 2 or self._of_the_end.is_set():
+        """Returns in how many seconds the expected one is due at the latest.
+
+        0 if none is expected or it has been answered, or if nobody fetches regularly.
+        """
+        if len(self._last_s) < 2 or not self._expected or self._of_the_end.is_set():
             return 0.0
         before, last = self._last_s
         return min(_LONGEST_WAIT_S, max(0.0, last + _LATE * (last - before) - monotonic()))
 
     def expect(self) -> None:
         """Expects another one: the last values are there."""
-        self._of_the_end.clear()
+        self._expected = True
 
-    def await_expected(self, longest_s: float) -> None:
-        self._of_the_end.wait(longest_s)
+    def await_expected(self, longest_s: float) -> bool:
+        """Returns whether the expected one has been answered, at the latest after so long."""
+        return self._of_the_end.wait(longest_s)
+
+
+class _Answer(list[bytes]):
+    """Holds the parts of an answer, and is told by the server when they have been sent."""
+
+    def __init__(self, parts: Iterable[bytes], sent: Callable[[], None]) -> None:
+        super().__init__(parts)
+        self.close = sent
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 @contextmanager
@@ -168,7 +191,7 @@ def serving(metrics: Metrics, address: str, tell: Callable[[str], None]) -> Iter
     At the end, they can be fetched once more by who has fetched them regularly, which `tell` is told. Raises PlanError
     when the address is none or is taken.
     """
-    from prometheus_client import start_http_server
+    from prometheus_client import make_wsgi_app, start_http_server
 
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
@@ -177,6 +200,7 @@ def serving(metrics: Metrics, address: str, tell: Callable[[str], None]) -> Iter
         server, thread = start_http_server(int(port), host.strip("[]") or LOOPBACK, metrics.registry)
     except OSError as error:
         raise PlanError(f"--metrics {address}: {error.strerror}; choose another port, or 0 for any") from error
+    server.set_app(metrics.scrapes.counted(make_wsgi_app(metrics.registry)))
     try:
         yield f"http://{host or LOOPBACK}:{server.server_port}/metrics"
         if due_s := metrics.scrapes.due_s:

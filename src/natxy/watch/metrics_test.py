@@ -19,7 +19,7 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from natxy.run.run import run_plan
-from natxy.watch.metrics import Metrics, serving
+from natxy.watch.metrics import Metrics, Scrapes, serving
 
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed (make setup-dev)")
 
@@ -70,6 +70,7 @@ def test_metrics_are_those_of_the_run_while_it_measures_and_at_its_end(tmp_path:
         scraper = Scraper(address)
         code = run_plan(resolve(Plan.model_validate(PLAN)), tmp_path / "run", Listeners(metrics, scraper))
         during, after = samples(scraper.found), samples(fetched(address))
+        assert metrics.scrapes.await_expected(60)
     assert (during["natxy_running",], during["natxy_exit_code",]) == (1, -1)
     assert during["natxy_repetitions_done", name] == 1
     assert during["natxy_repetitions_planned", name] == 2
@@ -126,6 +127,7 @@ def test_the_last_values_can_be_fetched_by_who_fetches_regularly(monkeypatch: py
         fetched(address)
         metrics.receive(RunFinished(state=RunState.DONE, exit_code=3))
     assert told == ["The metrics of the end wait to be fetched, at most 18 s."]
+    assert metrics.scrapes.due_s == 0
     assert samples(last[0])["natxy_exit_code",] == 3
 
 
@@ -137,3 +139,16 @@ def test_a_run_does_not_wait_for_who_fetches_no_longer(monkeypatch: pytest.Monke
         fetched(address)
         fetched(address)
         metrics.receive(RunFinished(state=RunState.DONE, exit_code=0))
+
+
+def test_the_last_values_are_fetched_when_they_have_been_sent() -> None:
+    scrapes = Scrapes()
+    app: Any = scrapes.counted(lambda environ, start_response: [b"values"])
+    earlier = app({}, None)
+    scrapes.expect()
+    last = app({}, None)
+    assert [*last] == [b"values"]
+    earlier.close()
+    assert not scrapes.await_expected(0)
+    last.close()
+    assert scrapes.await_expected(0)
