@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from natxy.cleanup.leftovers import problems_of_leftovers
+from natxy.events.base import Event
 from natxy.events.listener import RunListener
 from natxy.events.run import Warned
 from natxy.locks.files import Holder, exclusive
@@ -42,9 +44,10 @@ def claims(plan: ResolvedPlan, dut_cores: int, usable: Iterable[int]) -> Iterato
 
 
 @contextmanager
-def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Iterator[None]:
+def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Iterator[deque[str]]:
     """Waits until no other session uses what the plan claims, keeps that until the context ends, and gives back first
-    what killed runs left on the plan's machines.
+    what killed runs left on the plan's machines. Yields where texts arrive, from other threads, about locks that are
+    lost meanwhile.
 
     Tells the listener for whom this waits, what cannot be given back, and who measures on other cores meanwhile.
     Raises DutError when a lock cannot be made or the ledger cannot be read.
@@ -58,16 +61,34 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
 
     dut = plan.testbed.dut_location
     there = [tester.location.ssh for tester in plan.testbed.further_testers] + ([dut.ssh] if dut and dut.ssh else [])
+    losses: deque[str] = deque()
     with ExitStack() as held:
         held.enter_context(exclusive(claims(plan, dut_cores, os.sched_getaffinity(0)), waiting))
         # Plans that name the machines alike reserve them in the same order, so that no two wait for each other.
         own: set[str] = set()
         for _, target in sorted({(each.host, each.port or 0, str(each.config)): each for each in there}.items()):
             text = f"waiting for {target}, which another run holds"
-            held.enter_context(exclusive_there(target, partial(tell, text), own))
+            lost = (
+                f"the lock of {target} is lost with its connection, and somebody has it, perhaps a run that measures "
+                "at the same time; natxy tries to get it again"
+            )
+            held.enter_context(exclusive_there(target, partial(tell, text), partial(losses.append, lost), own))
         if not plan.testbed.in_virtual_time:
             for problem in problems_of_leftovers(plan):
                 tell(problem)
         for other in other_labs() if plan.testbed.is_local else ():
             tell(f"another natxy, process {other.pid}, has a lab on this machine; the two disturb each other")
-        yield
+        yield losses
+
+
+class LossesTold(RunListener):
+    """Passes every event to a listener, and tells it first of the losses that have arrived since the last one."""
+
+    def __init__(self, losses: deque[str], listener: RunListener) -> None:
+        self._losses = losses
+        self._listener = listener
+
+    def receive(self, event: Event) -> None:
+        while self._losses:
+            self._listener.receive(Warned(text=self._losses.popleft()))
+        self._listener.receive(event)

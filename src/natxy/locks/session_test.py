@@ -13,7 +13,7 @@ import pytest
 from natxy.events.listener import RunListener
 from natxy.events.run import Warned
 from natxy.locks.files import exclusive
-from natxy.locks.session import claims, reserved
+from natxy.locks.session import LossesTold, claims, reserved
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.plan.written import Plan
@@ -100,8 +100,11 @@ def test_each_machine_is_reserved_on_itself(tmp_path: Path, monkeypatch: pytest.
     held: list[tuple[str, int | None]] = []
 
     @contextmanager
-    def there(target: SshTarget, waiting: Callable[[], None], own: set[str]) -> Iterator[None]:
+    def there(
+        target: SshTarget, waiting: Callable[[], None], lost: Callable[[], None], own: set[str]
+    ) -> Iterator[None]:
         del waiting, own
+        lost()
         held.append((target.host, target.port))
         yield
 
@@ -111,5 +114,17 @@ def test_each_machine_is_reserved_on_itself(tmp_path: Path, monkeypatch: pytest.
     behind_it = OF_ANOTHER | {"tester": {"ssh": {"host": "b", "port": 2222}}, "dut": {"left": "e", "right": "f"}}
     hardware = {"kind": "hardware", **PORTS, "dut": {**DUT, "ssh": "a"}, "more_pairs": [OF_ANOTHER, behind_it]}
     plan = resolve(Plan.model_validate({"name": "p", "testbed": hardware, "experiments": [EXPERIMENT]}))
-    with reserved(plan, 1, RunListener()):
+    told: list[str] = []
+
+    class Told(RunListener):
+        def warned(self, event: Warned) -> None:
+            told.append(event.text)
+
+    with reserved(plan, 1, Told()) as losses:
         assert held == [("a", None), ("b", None), ("b", 2222)]
+        # They arrive in other threads, and are told in that of the run.
+        assert told == []
+        LossesTold(losses, Told()).receive(Warned(text="next"))
+    assert [text.partition(" is lost with")[0] for text in told] == [
+        "the lock of a", "the lock of root@b", "the lock of b", "next",
+    ]  # fmt: skip

@@ -22,15 +22,20 @@ from natxy.plan.testbeds.machines import SshTarget
 _NONE: Final = "none"
 _BUSY: Final = "busy"
 _HELD: Final = "held"
+_WAIT: Final = "flock 9"
+# sshd leaves a program without a terminal behind when its connection ends: who tries often must not wait there.
+_GIVE_UP: Final = "exit"
 # A system without flock(1) has no lock; an empty line would say that the connection has ended.
 _LOCK: Final = (
     f"command -v flock >/dev/null || {{ echo {_NONE}; exec cat; }}; "
     'echo "at $(stat -c %d:%i /) $(cat /proc/sys/kernel/random/boot_id)"; '
-    f"exec 9</; flock -n 9 || {{ echo {_BUSY}; flock 9; }}; echo {_HELD}; exec cat"
+    f"exec 9</; flock -n 9 || {{ echo {_BUSY}; $if_busy; }}; echo {_HELD}; exec cat"
 )
 # A machine that boots while others wait for it answers again within this time.
 _BOOT_S: Final = 600.0
 _AGAIN_S: Final = 2.0
+# Another run may hold it for hours, and so may sshd there, until it notices that a connection is dead.
+_BUSY_AGAIN_S: Final = 60.0
 # Until then the one that had a machine before it booted has noticed that it answers again.
 _OWNER_FIRST_S: Final = 30.0
 
@@ -43,26 +48,31 @@ class _Lock:
         self._opened = ExitStack()
         self._transport: SshTransport | None = None
         self.is_held = False
+        self.seen_busy_s: float | None = None
+        """When another run was last known to hold it, by the monotonic clock."""
 
     @property
     def is_lost(self) -> bool:
         return self._transport is None or not self._transport.is_connected
 
-    def ask(self, *, after_s: float = 0.0) -> Callable[[], str]:
+    def ask(self, *, after_s: float = 0.0, if_busy: str = _WAIT) -> Callable[[], str]:
         """Asks for the lock; returns what waits for the next line of the answer. Raises DutError without a
         connection."""
         self.end()
+        script = f"sleep {after_s:g}; {_LOCK}".replace("$if_busy", if_busy)
         self._transport = self._opened.enter_context(SshTransport(self._target))
-        return self._opened.enter_context(self._transport.lines(["sh", "-c", f"sleep {after_s:g}; {_LOCK}"]))
+        return self._opened.enter_context(self._transport.lines(["sh", "-c", script]))
 
-    def take_again(self) -> None:
-        """Takes the lock if the machine answers and nobody else has it."""
+    def take_again(self) -> str:
+        """Takes the lock if the machine answers and nobody else has it; returns the answer, empty without one."""
+        said = ""
         with suppress(DutError):
-            line = self.ask()
+            line = self.ask(if_busy=_GIVE_UP)
             line()
-            if line() == _HELD:
-                return
-        self.end()
+            said = line()
+        if said != _HELD:
+            self.end()
+        return said
 
     def end(self) -> None:
         self._transport = None
@@ -70,36 +80,48 @@ class _Lock:
 
 
 @contextmanager
-def exclusive_there(target: SshTarget, waiting: Callable[[], None], own: set[str]) -> Iterator[None]:
-    """Reserves the machine until the context ends; calls `waiting` when it has to wait.
+def exclusive_there(
+    target: SshTarget, waiting: Callable[[], None], lost: Callable[[], None], own: set[str]
+) -> Iterator[None]:
+    """Reserves the machine until the context ends; calls `waiting` when it has to wait, and `lost`, in a thread, when
+    the connection was lost and somebody has the lock by then.
 
     `own` has the locks that this session holds, of which it waits for none, and gets this one. A machine that cannot be
-    reached is not reserved: what measures it says why.
+    reached is not reserved: what measures it says why. Raises DutError when one that another run held does not answer
+    any more.
     """
     lock = _Lock(target)
     try:
-        tries_until = None
-        while not _ends_waiting(lock, waiting, own, patient=tries_until is not None):
-            lock.end()
-            tries_until = tries_until or time.monotonic() + _BOOT_S
-            if time.monotonic() > tries_until:
-                break
+        while not _ends_waiting(lock, waiting, own):
+            if lock.seen_busy_s is not None and time.monotonic() > lock.seen_busy_s + _BOOT_S:
+                raise DutError(
+                    f"{target} has not answered for {_BOOT_S:g} s, and another run held it before: look whether it is "
+                    "up, and begin again when that run has ended"
+                )
             time.sleep(_AGAIN_S)
-        with _kept(lock) if lock.is_held else nullcontext():
+        with _kept(lock, lost) if lock.is_held else nullcontext():
             yield
     finally:
         lock.end()
 
 
 @contextmanager
-def _kept(lock: _Lock) -> Iterator[None]:
-    """Takes a lock again whenever its connection is lost."""
+def _kept(lock: _Lock, lost: Callable[[], None]) -> Iterator[None]:
+    """Takes a lock again whenever its connection is lost; calls `lost`, once for each loss, when somebody has it."""
     ended = threading.Event()
 
     def keep() -> None:
-        while not ended.wait(_AGAIN_S):
-            if lock.is_lost:
-                lock.take_again()
+        is_told = False
+        again_s = _AGAIN_S
+        while not ended.wait(again_s):
+            again_s = _AGAIN_S
+            if not lock.is_lost:
+                is_told = False
+            elif lock.take_again() == _BUSY:
+                again_s = _BUSY_AGAIN_S
+                if not is_told:
+                    is_told = True
+                    lost()
 
     thread = threading.Thread(target=keep, name="lock", daemon=True)
     thread.start()
@@ -110,25 +132,25 @@ def _kept(lock: _Lock) -> Iterator[None]:
         thread.join()
 
 
-def _ends_waiting(lock: _Lock, waiting: Callable[[], None], own: set[str], *, patient: bool) -> bool:
-    """Reserves the machine. Returns False when the connection was lost while this waited for another tester, or, if
-    `patient`, when there is none: the other one has not ended, and the machine may boot."""
-    try:
-        line = lock.ask(after_s=_OWNER_FIRST_S if patient else 0.0)
+def _ends_waiting(lock: _Lock, waiting: Callable[[], None], own: set[str]) -> bool:
+    """Reserves the machine. Returns False without an answer once there was a run that holds it: that has not ended, and
+    the machine may boot."""
+    with suppress(DutError):
+        line = lock.ask(after_s=0.0 if lock.seen_busy_s is None else _OWNER_FIRST_S)
         place = line()
         if place == _NONE:
             return True
-        if not place or place in own:
+        if place in own:
             lock.end()
-            return bool(place) or not patient
+            return True
         said = line()
         if said == _BUSY:
             waiting()
             said = line()
+            lock.seen_busy_s = time.monotonic()
         if said == _HELD:
             own.add(place)
             lock.is_held = True
-        return lock.is_held
-    except DutError:
-        lock.end()
-        return not patient
+            return True
+    lock.end()
+    return lock.seen_busy_s is None

@@ -2,13 +2,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from natxy.locks.there import _LOCK, exclusive_there
+from natxy.errors import DutError
+from natxy.locks.there import _LOCK, _Lock, exclusive_there
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.sshd import Sshd, running_sshd
@@ -23,23 +27,27 @@ def sshd(tmp_path: Path) -> Iterator[Sshd]:
         yield running
 
 
+def unlost() -> None:
+    pytest.fail("nobody else has the lock")
+
+
 def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd: Sshd) -> None:
     waits, got, end = threading.Event(), threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set, set()):
+        with exclusive_there(sshd.target, waits.set, unlost, set()):
             got.set()
             end.wait(HANG_S)
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: None, set()):
+    with exclusive_there(sshd.target, lambda: None, unlost, set()):
         thread.start()
         assert waits.wait(HANG_S)
         assert not got.is_set()
     assert got.wait(HANG_S)
     sshd.stop()
     sshd.start()
-    with exclusive_there(sshd.target, lambda: None, set()):
+    with exclusive_there(sshd.target, lambda: None, unlost, set()):
         end.set()
     thread.join(HANG_S)
     assert not thread.is_alive()
@@ -49,9 +57,23 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
-    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 1.0)
-    waits, got = threading.Event(), threading.Event()
+    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
+    waits, got, is_taken_again = threading.Event(), threading.Event(), threading.Event()
     told = 0
+    ask, take_again = _Lock.ask, _Lock.take_again
+
+    def slow_ask(lock: _Lock, *, after_s: float = 0.0, **how: Any) -> Callable[[], str]:
+        # However busy this machine is, the time that the owner has is long enough.
+        assert after_s == 0.0 or is_taken_again.wait(HANG_S)
+        return ask(lock, after_s=after_s, **how)
+
+    def noted_take_again(lock: _Lock) -> str:
+        if (said := take_again(lock)) == "held":
+            is_taken_again.set()
+        return said
+
+    monkeypatch.setattr(_Lock, "ask", slow_ask)
+    monkeypatch.setattr(_Lock, "take_again", noted_take_again)
 
     def wait() -> None:
         nonlocal told
@@ -59,11 +81,11 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
         waits.set()
 
     def other() -> None:
-        with exclusive_there(sshd.target, wait, set()):
+        with exclusive_there(sshd.target, wait, unlost, set()):
             got.set()
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: None, set()):
+    with exclusive_there(sshd.target, lambda: None, unlost, set()):
         thread.start()
         assert waits.wait(HANG_S)
         sshd.stop()
@@ -79,15 +101,15 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
 def test_who_waits_gets_a_machine_whose_tester_did_not_come_back(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
     monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
-    monkeypatch.setattr("natxy.locks.there._Lock.take_again", lambda _: None)
+    monkeypatch.setattr("natxy.locks.there._Lock.take_again", lambda _: "")
     waits, got = threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set, set()):
+        with exclusive_there(sshd.target, waits.set, unlost, set()):
             got.set()
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: None, set()):
+    with exclusive_there(sshd.target, lambda: None, unlost, set()):
         thread.start()
         assert waits.wait(HANG_S)
         sshd.stop()
@@ -98,9 +120,93 @@ def test_who_waits_gets_a_machine_whose_tester_did_not_come_back(sshd: Sshd, mon
     assert not thread.is_alive()
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, answers: Iterator[list[str]]) -> None:
+    """Lets a machine give these answers; an empty one is none at all. Between two of them 100 s pass."""
+    now_s = 0.0
+
+    class Clock:
+        monotonic = staticmethod(lambda: now_s)
+
+        @staticmethod
+        def sleep(_: float) -> None:
+            nonlocal now_s
+            now_s += 100
+
+    def ask(*_: object, **__: object) -> Callable[[], str]:
+        if lines := next(answers):
+            return iter(lines).__next__
+        raise DutError("no answer")
+
+    monkeypatch.setattr("natxy.locks.there.time", Clock)
+    monkeypatch.setattr(_Lock, "ask", ask)
+
+
+def test_who_waits_goes_on_waiting_however_often_the_machine_boots(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    boots = [["at 1", "busy", ""], *([[]] * 5)]
+    answering(monkeypatch, iter([*boots, *boots, *boots, ["at 1", "held"]]))
+    own: set[str] = set()
+    with exclusive_there(sshd.target, lambda: None, unlost, own):
+        assert own == {"at 1"}
+
+
+def test_a_machine_that_another_run_had_and_that_is_gone_is_not_measured(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, iter([["at 1", "busy", ""], *([[]] * 100)]))
+    with (
+        pytest.raises(DutError, match="has not answered for 600 s, and another run held it"),
+        exclusive_there(sshd.target, lambda: None, unlost, set()),
+    ):
+        pytest.fail("another run may still hold it")
+
+
+@contextmanager
+def somebody() -> Iterator[None]:
+    """Holds the lock of this machine."""
+    words = ["flock", "/", "sh", "-c", "echo held; exec cat"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        yield
+
+
+def test_a_lost_lock_that_somebody_has_is_told_once_and_taken_again(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
+    monkeypatch.setattr("natxy.locks.there._BUSY_AGAIN_S", 0.05)
+    take_again = _Lock.take_again
+    somebody_has_it = threading.Event()
+    said: list[str] = []
+    lost: list[None] = []
+
+    def late_take_again(lock: _Lock) -> str:
+        assert somebody_has_it.wait(HANG_S)
+        said.append(take_again(lock))
+        return said[-1]
+
+    monkeypatch.setattr(_Lock, "take_again", late_take_again)
+    with exclusive_there(sshd.target, lambda: None, lambda: lost.append(None), set()):
+        sshd.cut()
+        with somebody():
+            somebody_has_it.set()
+            wait_until(lambda: said.count("busy") >= 3)
+        wait_until(lambda: "held" in said)
+    assert len(lost) == 1
+
+
+def test_who_tries_to_get_a_lock_again_leaves_no_program_that_waits() -> None:
+    script = _LOCK.replace("$if_busy", "exit")
+    with somebody():
+        done = subprocess.run(
+            ["sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=True
+        )
+    assert done.stdout.splitlines()[1:] == ["busy"]
+
+
 def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
     sshd.stop()
-    with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer"), set()):
+    with exclusive_there(sshd.target, lambda: pytest.fail("there is no answer"), unlost, set()):
         pass
 
 
@@ -109,11 +215,11 @@ def test_a_machine_that_cannot_name_its_lock_is_waited_for(sshd: Sshd, monkeypat
     waits, got = threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set, set()):
+        with exclusive_there(sshd.target, waits.set, unlost, set()):
             got.set()
 
     thread = threading.Thread(target=other)
-    with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), set()):
+    with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), unlost, set()):
         thread.start()
         assert waits.wait(HANG_S)
         assert not got.is_set()
@@ -126,14 +232,14 @@ def test_a_machine_with_two_names_is_reserved_once(sshd: Sshd, tmp_path: Path) -
     waits, free, freed = threading.Event(), threading.Event(), threading.Event()
 
     def other() -> None:
-        with exclusive_there(sshd.target, waits.set, set()):
+        with exclusive_there(sshd.target, waits.set, unlost, set()):
             assert free.is_set()
             freed.set()
 
     thread = threading.Thread(target=other)
     with running_sshd(tmp_path / "again") as again:
-        with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), own):
-            with exclusive_there(again.target, lambda: pytest.fail("it is the session's own"), own):
+        with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), unlost, own):
+            with exclusive_there(again.target, lambda: pytest.fail("it is the session's own"), unlost, own):
                 assert len(own) == 1
             thread.start()
             assert waits.wait(HANG_S)

@@ -15,7 +15,7 @@ from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import RunFinished, Warned
 from natxy.events.writer import events_into
 from natxy.installation import full_version
-from natxy.locks.session import reserved
+from natxy.locks.session import LossesTold, reserved
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.yaml.parsing import parse
@@ -109,12 +109,12 @@ def _told(
 ) -> int:
     """Carries out the plan when nobody else measures with the same; events go into the folder, then to the listener."""
     with (
-        reserved(plan, most_cores(plan), listener),
+        reserved(plan, most_cores(plan), listener) as losses,
         events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded,
     ):
         for command in commands:
             run_program(command, timeout_s=None)
-        both = Listeners(recorded, listener)
+        both = LossesTold(losses, Listeners(recorded, listener))
         both.receive(run_started(plan, folder, resumed=before is not None))
         try:
             code = _carry_out(plan, folder, both, outcomes, before)
