@@ -38,6 +38,8 @@ _AGAIN_S: Final = 2.0
 _BUSY_AGAIN_S: Final = 60.0
 # Until then the one that had a machine before it booted has noticed that it answers again.
 _OWNER_FIRST_S: Final = 30.0
+# sshd may begin to answer a minute after the kernel has started. Systems without this file have no flock(1) either.
+_HAS_JUST_BOOTED: Final = '[ "$(cut -d. -f1 /proc/uptime 2>/dev/null)" -lt 120 ] 2>/dev/null'
 
 
 class _Lock:
@@ -55,11 +57,11 @@ class _Lock:
     def is_lost(self) -> bool:
         return self._transport is None or not self._transport.is_connected
 
-    def ask(self, *, after_s: float = 0.0, if_busy: str = _WAIT) -> Callable[[], str]:
-        """Asks for the lock; returns what waits for the next line of the answer. Raises DutError without a
-        connection."""
+    def ask(self, *, first: str = ":", if_busy: str = _WAIT) -> Callable[[], str]:
+        """Runs a command there and asks for the lock; returns what waits for the next line of the answer. Raises
+        DutError without a connection."""
         self.end()
-        script = f"sleep {after_s:g}; {_LOCK}".replace("$if_busy", if_busy)
+        script = f"{first}; {_LOCK}".replace("$if_busy", if_busy)
         self._transport = self._opened.enter_context(SshTransport(self._target))
         return self._opened.enter_context(self._transport.lines(["sh", "-c", script]))
 
@@ -135,8 +137,9 @@ def _kept(lock: _Lock, lost: Callable[[], None]) -> Iterator[None]:
 def _ends_waiting(lock: _Lock, waiting: Callable[[], None], own: set[str]) -> bool:
     """Reserves the machine. Returns False without an answer once there was a run that holds it: that has not ended, and
     the machine may boot."""
+    later = f"sleep {_OWNER_FIRST_S:g}"
     with suppress(DutError):
-        line = lock.ask(after_s=0.0 if lock.seen_busy_s is None else _OWNER_FIRST_S)
+        line = lock.ask(first=f"{_HAS_JUST_BOOTED} && {later}" if lock.seen_busy_s is None else later)
         place = line()
         if place == _NONE:
             return True

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from natxy.errors import DutError
-from natxy.locks.there import _LOCK, _Lock, exclusive_there
+from natxy.locks.there import _HAS_JUST_BOOTED, _LOCK, _Lock, exclusive_there
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.sshd import Sshd, running_sshd
@@ -53,27 +53,33 @@ def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd
     assert not thread.is_alive()
 
 
-def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
-    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
-    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
-    waits, got, is_taken_again = threading.Event(), threading.Event(), threading.Event()
-    told = 0
+def owner_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the time that the owner of a machine has after a boot long enough, however busy this one is."""
+    is_taken_again = threading.Event()
     ask, take_again = _Lock.ask, _Lock.take_again
 
-    def slow_ask(lock: _Lock, *, after_s: float = 0.0, **how: Any) -> Callable[[], str]:
-        # However busy this machine is, the time that the owner has is long enough.
-        assert after_s == 0.0 or is_taken_again.wait(HANG_S)
-        return ask(lock, after_s=after_s, **how)
+    def late_ask(lock: _Lock, *, first: str = ":", **how: Any) -> Callable[[], str]:
+        if first in ("sleep 0.1", "true && sleep 0.1"):
+            assert is_taken_again.wait(HANG_S)
+        return ask(lock, first=first, **how)
 
     def noted_take_again(lock: _Lock) -> str:
         if (said := take_again(lock)) == "held":
             is_taken_again.set()
         return said
 
-    monkeypatch.setattr(_Lock, "ask", slow_ask)
+    monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
+    monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
+    monkeypatch.setattr(_Lock, "ask", late_ask)
     monkeypatch.setattr(_Lock, "take_again", noted_take_again)
+
+
+def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner_first(monkeypatch)
+    waits, got = threading.Event(), threading.Event()
+    told = 0
 
     def wait() -> None:
         nonlocal told
@@ -96,6 +102,40 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
     assert got.wait(HANG_S)
     thread.join(HANG_S)
     assert not thread.is_alive()
+
+
+def test_a_machine_that_has_just_booted_stays_its_testers_when_another_run_starts(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner_first(monkeypatch)
+    waits, got = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with exclusive_there(sshd.target, waits.set, unlost, set()):
+            got.set()
+
+    thread = threading.Thread(target=other)
+    with exclusive_there(sshd.target, lambda: None, unlost, set()):
+        monkeypatch.setattr("natxy.locks.there._HAS_JUST_BOOTED", "true")
+        sshd.stop()
+        sshd.start()
+        thread.start()
+        assert waits.wait(HANG_S)
+        assert not got.is_set()
+    assert got.wait(HANG_S)
+    thread.join(HANG_S)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("uptime", "booted"), [("5.31 9.80\n", 0), ("119.99 1.00\n", 0), ("120.00 1.00\n", 1), ("", 2)]
+)
+def test_a_machine_has_just_booted_for_two_minutes(tmp_path: Path, uptime: str, booted: int) -> None:
+    file = tmp_path / "uptime"
+    file.write_text(uptime)
+    script = _HAS_JUST_BOOTED.replace("/proc/uptime", str(file))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (booted, b"")
 
 
 def test_who_waits_gets_a_machine_whose_tester_did_not_come_back(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
