@@ -59,13 +59,19 @@ std::vector<AnyAddress> read_addresses(FieldReader& reader, const std::string& n
   return addresses;
 }
 
-std::vector<Link> read_links(FieldReader& parent) {
+std::vector<Link> read_links(FieldReader& parent, std::size_t open_pairs) {
   std::vector<Link> links;
   for (const Json& json : parent.list("links")) {
     FieldReader reader(json, item_path(parent, "links", links.size()));
     const Place place{reader.choice("side", kSides), read_pair(reader)};
     links.push_back({place, read_addresses(reader, "addresses"), read_addresses(reader, "neighbors")});
     reader.finish();
+    if (place.pair >= open_pairs) {
+      throw FieldError(reader.path_of("pair"),
+                       fmt::format("expected a pair whose ports are open, a number below {}; got {}; open its ports by "
+                                   "ports.open, or leave out its links",
+                                   open_pairs, place.pair));
+    }
     if (links.back().addresses.empty()) {
       throw FieldError(reader.path_of("addresses"), "expected at least one address of the gateway");
     }
@@ -220,11 +226,34 @@ Truth read_truth(const Json& json) {
 
 }  // namespace
 
-Settings read_settings(const Json& params) {
+PortsOpen read_ports_open(const Json& params) {
+  PortsOpen request = natxy::read_ports_open(params, {});
+  const std::size_t pairs = request.ports.size() / 2;
+  for (std::size_t i = 0; i < request.ports.size(); ++i) {
+    const PortOptions& port = request.ports[i];
+    if (port.queues != 1) {
+      throw FieldError(
+          fmt::format("ports[{}].queues", i),
+          fmt::format("expected 1, because natxy-reference supports one queue per port; got {}; remove the "
+                      "field",
+                      port.queues));
+    }
+    if (port.pair >= pairs) {
+      throw FieldError(
+          fmt::format("ports[{}].pair", i),
+          fmt::format("expected pairs numbered from 0 on without gaps, so a number below {}; got {}; number "
+                      "the pairs anew",
+                      pairs, port.pair));
+    }
+  }
+  return request;
+}
+
+Settings read_settings(const Json& params, std::size_t open_pairs) {
   FieldReader reader(params, "");
   Settings settings;
   settings.mode = reader.choice("mode", kModes);
-  settings.links = read_links(reader);
+  settings.links = read_links(reader, open_pairs);
   if (settings.mode != Mode::forward) settings.translation = read_translation(reader.get("translation"), settings.mode);
   if (keeps_connections(settings.mode)) settings.table = read_table(reader.get("table"));
   if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);

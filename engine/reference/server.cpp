@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "reference/requests.hpp"
-#include "rpc/messages/requests.hpp"
 
 namespace natxy::reference {
 
@@ -87,10 +86,7 @@ Json Server::dispatch(const std::string& method, const Json& params) {
 }
 
 Json Server::open(const Json& params) {
-  const PortsOpen request = read_ports_open(params, {});
-  for (const PortOptions& port : request.ports) {
-    if (port.queues != 1) throw FieldError("ports", "natxy-reference supports one queue per port");
-  }
+  const PortsOpen request = read_ports_open(params);
   close();
   Json opened = open_ports(request, ports_, rpc_);
   forwarder_ = std::make_unique<Forwarder>(ports_, clock_, environment_.eal.workers_apart());
@@ -108,8 +104,8 @@ void Server::close() {
 }
 
 void Server::apply(const Json& params) {
-  const Settings settings = read_settings(params);
   if (!forwarder_) throw RpcError(kBadState, "no port is open; call ports.open first");
+  const Settings settings = read_settings(params, ports_.size() / 2);
   // A large table takes a while to create and to free, so the loop only swaps the gateways.
   auto gateway = std::make_unique<Gateway>(settings, clock_);
   forwarder_->between_frames([&] { forwarder_->become(gateway, neighbors_of(settings)); });

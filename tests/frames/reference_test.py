@@ -438,6 +438,7 @@ NAT: Final[dict[str, Any]] = {**PLAIN, "mode": "nat44", "translation": NAT44, "t
     [
         ("mode", {**PLAIN, "mode": "nat55"}),
         ("links", {**PLAIN, "links": LINKS[:1]}),
+        ("links[2].pair", {**PLAIN, "links": [*LINKS, *({**link, "pair": 1} for link in LINKS)]}),
         ("translation", {**PLAIN, "mode": "nat44"}),
         ("table", {**PLAIN, "mode": "nat44", "translation": NAT44}),
         ("table", {**PLAIN, "table": {"capacity": 1}}),
@@ -457,3 +458,10 @@ def test_a_wrong_field_is_named(bed: Bed, field: str, params: dict[str, Any]) ->
         bed.call("gateway.apply", **params)
     assert refused.value.code == -32602
     assert str(refused.value).startswith(f"{field}: ")
+
+
+def test_a_gap_in_the_numbers_of_pairs_is_refused(bed: Bed) -> None:
+    with pytest.raises(RefusedError, match=r"^ports\[0\]\.pair: expected pairs numbered from 0 on") as refused:
+        bed.call("ports.open", ports=[{**port, "pair": 2} for port in PORTS])
+    assert refused.value.code == -32602
+    bed.apply()

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/requests.hpp"
+
+#include <gtest/gtest.h>
+
+namespace natxy::reference {
+namespace {
+
+/// Returns a left and a right port for each of `pairs`.
+Json ports_of(std::initializer_list<unsigned> pairs) {
+  Json ports = Json::array();
+  for (const unsigned pair : pairs) {
+    for (const char* side : {"left", "right"}) {
+      ports.push_back(
+          {{"side", side}, {"pair", pair}, {"device", fmt::format("net_null{}", ports.size())}, {"medium", "loop"}});
+    }
+  }
+  return {{"ports", std::move(ports)}};
+}
+
+/// Returns a gateway with both links of each of `pairs`.
+Json gateway_of(std::initializer_list<unsigned> pairs) {
+  Json links = Json::array();
+  for (const unsigned pair : pairs) {
+    for (const char* side : {"left", "right"}) {
+      links.push_back({{"side", side}, {"pair", pair}, {"addresses", {"198.18.0.1"}}});
+    }
+  }
+  return {{"mode", "forward"}, {"links", std::move(links)}};
+}
+
+/// Returns the field that `read` refuses, or nothing if it refuses none.
+template <class Read>
+std::string refused(const Read& read) {
+  try {
+    read();
+  } catch (const FieldError& error) {
+    return error.field();
+  }
+  return "";
+}
+
+TEST(ReferenceRequests, PairsOfPortsAreNumberedWithoutGaps) {
+  for (const Json& params : {ports_of({0}), ports_of({1, 0}), ports_of({2, 0, 1})}) {
+    EXPECT_EQ(read_ports_open(params).ports.size(), params["ports"].size());
+  }
+  EXPECT_EQ(refused([] { read_ports_open(ports_of({2})); }), "ports[0].pair");
+  EXPECT_EQ(refused([] { read_ports_open(ports_of({1, 3})); }), "ports[2].pair");
+  EXPECT_EQ(refused([] { read_ports_open(ports_of({0, 2})); }), "ports[2].pair");
+}
+
+TEST(ReferenceRequests, PortsHaveOneQueue) {
+  Json params = ports_of({0});
+  params["ports"][1]["queues"] = 2;
+  EXPECT_EQ(refused([&] { read_ports_open(params); }), "ports[1].queues");
+}
+
+TEST(ReferenceRequests, LinksAreThoseOfOpenPairs) {
+  EXPECT_EQ(read_settings(gateway_of({0}), 1).links.size(), 2U);
+  EXPECT_EQ(read_settings(gateway_of({0}), 2).links.size(), 2U);
+  EXPECT_EQ(read_settings(gateway_of({1, 0}), 2).links.size(), 4U);
+  EXPECT_EQ(refused([] { read_settings(gateway_of({0, 1}), 1); }), "links[2].pair");
+  EXPECT_EQ(refused([] { read_settings(gateway_of({2}), 1); }), "links[0].pair");
+  EXPECT_EQ(refused([] { read_settings(gateway_of({2}), 3); }), "links");
+  EXPECT_EQ(refused([] { read_settings(gateway_of({1, 3}), 4); }), "links");
+}
+
+}  // namespace
+}  // namespace natxy::reference
