@@ -33,10 +33,12 @@ from natxy.results.records import RunState
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.run.telling import run_started
+from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
 from tests.support.browser import browser
 from tests.support.chromium import needs_chromium
 from tests.support.command import HANG_S, command, natxy
+from tests.support.timing import wait_until
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (make setup-dev)")
 
@@ -283,8 +285,8 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         tab.wait_for("document.body?.innerText.includes('5 of about 9: 250 kfps')")
         tab.open(address)
         night.tell(JobEnded(**night.job("x"), ending=Ending.FAILED, exit_code=5, reason=HOSTILE))
-        tab.wait_for("document.querySelector('td.waiting')?.innerText == 'waiting'")
-        assert f"x on one: {HOSTILE}" in tab.evaluate("document.getElementById('state').innerText")
+        why = json.dumps(f"x on one: {HOSTILE}")
+        tab.wait_for(f"document.getElementById('state')?.innerText.includes({why})")
         run_plan(plan, night.folder / "runs/y/one", RunListener())
         night.tell(JobStarted(**night.job("y")))
         night.tell(JobEnded(**night.job("y"), ending=Ending.DONE, exit_code=0, reason=""))
@@ -309,5 +311,24 @@ def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPla
         assert viewer.readline() == b"event: state\n"
         # The tester's core is left to it.
         assert os.sched_getaffinity(server.pid) == ({*others} or {first})
+        run.tell(RunFinished(state=RunState.DONE, exit_code=0))
+        wait_until(lambda: os.sched_getaffinity(server.pid) == {first, *others})
         server.send_signal(2)
         assert server.wait(HANG_S) == 130
+
+
+def test_a_campaign_takes_cores_while_its_runs_measure_on_this_machine(plan: ResolvedPlan, tmp_path: Path) -> None:
+    night = Night(tmp_path / "night")
+    view = CampaignView(night.folder)
+    runs = {}
+    for name, tester, core in (("x", "", 1), ("y", "root@tester", 0)):
+        folder = night.folder / "runs" / name / "one"
+        folder.parent.mkdir(parents=True)
+        runs[name] = Run(folder, plan)
+        runs[name].tell(TestbedBuilt(experiment="x", took_s=1, tester_cores=(core,), description={}))
+        night.tell(JobStarted(**night.job(name), tester=tester))
+    view.read()
+    assert view.tester_cores == {1}
+    runs["x"].tell(RunFinished(state=RunState.DONE, exit_code=0))
+    view.read()
+    assert view.tester_cores == set()

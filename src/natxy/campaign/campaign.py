@@ -112,7 +112,9 @@ def _work(
         if testbed not in under_way and (job := queue.take(testbed)):
             under_way[testbed] = job
             own = job.folder(testbed)
-            note(JobStarted(run=job.run, place=job.place, testbed=testbed, folder=str(own)))
+            tester = campaign.testbeds[testbed].tester
+            there = str(tester.ssh) if tester else ""
+            note(JobStarted(run=job.run, place=job.place, testbed=testbed, folder=str(own), tester=there))
             workers.submit(testbed, _task(job, testbed, folder.absolute(), campaign.testbeds[testbed], texts))
 
     for testbed in campaign.testbeds:

@@ -53,13 +53,18 @@ class CampaignStarted(Event):
 
 
 class JobStarted(Event):
-    """A testbed begins a job, or resumes it. `folder`: that of the run, within that of the campaign."""
+    """A testbed begins a job, or resumes it.
+
+    `folder`: that of the run, within that of the campaign. `tester`: the machine behind ssh that measures; empty when
+    this machine does.
+    """
 
     event: Literal["job_started"] = "job_started"
     run: str
     place: str
     testbed: str
     folder: RunFolder
+    tester: str = ""
 
 
 class JobEnded(Event):

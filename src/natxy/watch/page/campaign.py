@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from natxy.campaign import LOG_FILE
+from natxy.campaign.log import JobStarted
 from natxy.campaign.queue import JobState
 from natxy.campaign.results import JobResult, read_campaign
 from natxy.campaign.telling import told
@@ -38,7 +39,9 @@ class CampaignView:
 
     @property
     def tester_cores(self) -> frozenset[int]:
-        return frozenset().union(*(follower.state.tester_cores for follower in self._measuring.values()))
+        testers = {each.folder: each.tester for each in self._campaign.entries if isinstance(each, JobStarted)}
+        here = (follower.state for folder, follower in self._measuring.items() if not testers[folder])
+        return frozenset().union(*(state.tester_cores for state in here if not state.ended))
 
     @property
     def runs(self) -> frozenset[str]:

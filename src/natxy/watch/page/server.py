@@ -41,24 +41,34 @@ _HEADERS: Final = {
 }
 
 
-def keep_off(cores: frozenset[int]) -> None:
-    """Lets this process run on these cores no longer, as long as it has others."""
-    own = os.sched_getaffinity(0)
-    if own & cores and own - cores:
-        os.sched_setaffinity(0, own - cores)
+class OwnCores:
+    """Keeps this process off cores that measure."""
+
+    def __init__(self) -> None:
+        self._allowed = frozenset(os.sched_getaffinity(0))
+
+    def keep_off(self, cores: frozenset[int]) -> None:
+        """Lets this process run on all the cores that it began with except these, or if none is left, on all."""
+        os.sched_setaffinity(0, self._allowed - cores or self._allowed)
 
 
 class Viewed:
-    """Sends a view to any number of viewers: it is read and drawn once for all of them, and only while one looks."""
+    """Sends a view to any number of viewers: it is read and drawn once for all of them, and only while one looks.
 
-    def __init__(self, view: View, folder: Path) -> None:
+    The one of a campaign knows all cores that measure, and is read whenever someone looks at a run of it.
+    """
+
+    def __init__(self, view: View, folder: Path, campaign: Viewed | None = None) -> None:
         self._view = view
+        self._campaign = campaign
+        self._own_cores = None if campaign else OwnCores()
         self._folder = folder
         self._parts: dict[str, str] = {}
         self._others: Sequence[str] = ()
         self._drawn = False
         self._read_at = -math.inf
-        keep_off(view.tester_cores)
+        if self._own_cores:
+            self._own_cores.keep_off(view.tester_cores)
 
     def page(self) -> Response:
         return HTMLResponse(page(self._view), headers=_HEADERS)
@@ -94,11 +104,14 @@ class Viewed:
         if time.monotonic() - self._read_at < REFRESH_S:
             return
         self._read_at = time.monotonic()
+        if self._campaign:
+            self._campaign._refresh()
         # They are written after the last event.
         others = other_pages(self._folder)
         try:
             new = self._view.read()
-            keep_off(self._view.tester_cores)
+            if self._own_cores:
+                self._own_cores.keep_off(self._view.tester_cores)
             if new or not self._drawn or others != self._others:
                 self._parts = self._view.parts()
                 self._drawn, self._others = True, others
@@ -124,7 +137,7 @@ class Pages:
             if not self._campaign or below not in self._campaign.runs:
                 raise HTTPException(404)
             try:
-                self._viewed[below] = Viewed(RunView(self._folder / below), self._folder / below)
+                self._viewed[below] = Viewed(RunView(self._folder / below), self._folder / below, self._viewed[""])
             except PlanError as error:
                 raise HTTPException(404, str(error)) from error
         return self._viewed[below]
