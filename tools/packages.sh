@@ -31,7 +31,11 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
-# Lists that were read in the last minutes are new enough.
-[ -n "$(find /var/lib/apt/lists/partial -maxdepth 0 -mmin -10 2> /dev/null)" ] ||
+# Only an update that succeeded leaves the stamp, which is removed with the lists. One may succeed without some of them.
+stamp=${APT_LISTS:-/var/lib/apt/lists}/natxy-setup
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if [ -z "$(find "$stamp" -mmin -10 2> /dev/null)" ] || ! "${install[@]}" --simulate > /dev/null 2>&1; then
 	tools/step.sh "reading the package lists" apt-get update
-tools/step.sh "installing ${missing[*]}" apt-get install -y --no-install-recommends "${missing[@]}"
+	touch "$stamp"
+fi
+tools/step.sh "installing ${missing[*]}" "${install[@]}"
