@@ -50,7 +50,8 @@ def rows(ways: Mapping[str, Way]) -> Iterator[str]:
             install, measure = (sum(map(float, way[kind].values())) for kind in ("install_s", "measure_s"))
             times = " | ".join(format_duration(round(each)) for each in (install, measure, install + measure))
             sizes = f"{_mib(way, 'file_mib')} | {_mib(way, 'installed_mib')}"
-            yield f"| {title} | {times} | {sizes} | {float(way['condition']['load']):.0f} |"
+            verbs = "".join(f", `{step}`" for step in way["install_s"] if step.startswith("make "))
+            yield f"| {title}{verbs} | {times} | {sizes} | {float(way['condition']['load']):.0f} |"
     machines = {(way["condition"]["processor"], way["condition"]["cores"]) for way in ways.values()}
     where = "; ".join(f"{processor}, {cores} cores" for processor, cores in sorted(machines))
     yield f"\nMeasured on {where}. The load is how many programs ran or waited for a core, in the mean of 15 minutes."
