@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import shutil
+import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -41,8 +45,9 @@ class Holding:
 def held_place(place: Place, holder: str, wanted: Callable[[], bool]) -> Iterator[Holding]:
     """Holds a place until the context and the programs that inherited the descriptor have ended.
 
-    Waits for others in labgrid's queue of reservations as long as that is `wanted`. What the same `holder` still has,
-    because the machine went down, is given back first. Raises DutError when the place cannot be had.
+    Waits for others in labgrid's queue of reservations as long as that is `wanted`, and before for an earlier attempt
+    of the same `holder` that is still ending. What the holder still has, because the machine went down, is given back
+    first. Raises DutError when the place cannot be had.
     """
     own = f"{_HOST}/{holder}"
     variables = {"LG_HOSTNAME": _HOST, "LG_USERNAME": holder, "LG_PLACE": place.name}
@@ -56,34 +61,65 @@ def held_place(place: Place, holder: str, wanted: Callable[[], bool]) -> Iterato
     # The client takes a part of a name too.
     if not ask("-p", place.name, "show").startswith(f"Place '{place.name}':"):
         raise DutError(f"labgrid has no place {place.name}; `{_CLIENT} places` lists those that it has")
-    with suppress(DutError):
-        ask("-p", place.name, "release-from", own)
-    # The answer is a line for a shell: export LG_TOKEN=…
-    token = ask("reserve", "--wait", "--shell", f"name={place.name}").strip().rpartition("=")[2]
-    words = ["sh", "-c", _HOLD, "sh", place.name, own, token]
-    ends, descriptor = os.pipe()
-    try:
-        holding = subprocess.Popen(
-            words, stdin=ends, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-        )
-    except BaseException:
-        os.close(descriptor)
-        raise
-    finally:
-        os.close(ends)
-    with holding:
-        assert holding.stdout
+    with _only_attempt(holder, wanted) as attempt:
+        with suppress(DutError):
+            ask("-p", place.name, "release-from", own)
+        # The answer is a line for a shell: export LG_TOKEN=…
+        token = ask("reserve", "--wait", "--shell", f"name={place.name}").strip().rpartition("=")[2]
+        words = ["sh", "-c", _HOLD, "sh", place.name, own, token]
+        ends, descriptor = os.pipe()
         try:
-            said = []
-            for line in holding.stdout:
-                said.append(line.decode(errors="replace").strip())
-                if said[-1] == _HELD:
-                    break
-            else:
-                raise DutError(f"labgrid did not give the place {place.name}: {' '.join(said)}")
-            yield Holding(variables, descriptor)
-        finally:
+            holding = subprocess.Popen(
+                words,
+                stdin=ends,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=[attempt],
+                start_new_session=True,
+            )
+        except BaseException:
             os.close(descriptor)
+            raise
+        finally:
+            os.close(ends)
+        with holding:
+            assert holding.stdout
+            try:
+                said = []
+                for line in holding.stdout:
+                    said.append(line.decode(errors="replace").strip())
+                    if said[-1] == _HELD:
+                        break
+                else:
+                    raise DutError(f"labgrid did not give the place {place.name}: {' '.join(said)}")
+                yield Holding(variables, descriptor)
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _only_attempt(holder: str, wanted: Callable[[], bool]) -> Iterator[int]:
+    """Yields a descriptor that one attempt of a holder has at a time on this machine; waits as long as that is
+    `wanted`.
+
+    The shell that gives the place back inherits it: labgrid cannot tell two attempts of a holder apart, and the place
+    of the next one would be given back.
+    """
+    # An abstract socket's name is free when nobody has it open any more, however they ended, and is no file.
+    name = f"\0natxy/place/{hashlib.blake2b(holder.encode(), digest_size=16).hexdigest()}"
+    with socket.socket(socket.AF_UNIX) as attempt:
+        while True:
+            try:
+                attempt.bind(name)
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            if not wanted():
+                raise DutError("interrupted")
+            time.sleep(_LOOK_S)
+        yield attempt.fileno()
 
 
 def _answer(words: list[str], environment: Mapping[str, str], wanted: Callable[[], bool]) -> str:

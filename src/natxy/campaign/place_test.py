@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from natxy.campaign.place import held_place
 from natxy.campaign.queue import Ending
 from natxy.campaign.task import Outcome, Task
 from natxy.errors import DutError
+from tests.support.command import HANG_S
 from tests.support.timing import wait_until
 
 # Knows the places rack1, which may be had, and rack2, whose machine is missing. FREE has what nobody has reserved.
@@ -41,6 +43,17 @@ from natxy.campaign.place import held_place
 with held_place(Place(name="rack1", coordinator="lab:20408"), "night-1", lambda: True):
     print("held", flush=True)
     sys.stdin.read()
+"""
+
+# Its program goes on after it was killed, until their input ends, like a natxy that gives everything back.
+HOLD_WITH_PROGRAM = """
+import subprocess, sys
+from natxy.campaign.model import Place
+from natxy.campaign.place import held_place
+with held_place(Place(name="rack1", coordinator="lab:20408"), "night-1", lambda: True) as holding:
+    program = subprocess.Popen(["cat"], stdout=subprocess.DEVNULL, pass_fds=[holding.descriptor])
+    print("held", flush=True)
+    program.wait()
 """
 
 
@@ -80,6 +93,34 @@ def test_a_killed_holder_has_it_no_more_and_the_next_one_gets_it(labgrid: Path) 
         assert holder(labgrid) == "natxy/night-1 at lab:20408"
         process.kill()
     wait_until(lambda: not holder(labgrid))
+
+
+def test_the_next_attempt_waits_for_the_program_of_a_killed_one_and_keeps_its_place(labgrid: Path) -> None:
+    got, end = threading.Event(), threading.Event()
+
+    def next_attempt() -> None:
+        with held_place(PLACE, "night-1", lambda: True):
+            got.set()
+            end.wait(HANG_S)
+
+    thread = threading.Thread(target=next_attempt)
+    command = [sys.executable, "-c", HOLD_WITH_PROGRAM]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"held\n"
+        process.kill()
+        thread.start()
+        assert not got.wait(0.5)
+        assert holder(labgrid) == "natxy/night-1 at lab:20408"
+        with pytest.raises(DutError, match="interrupted"), held_place(PLACE, "night-1", lambda: False):
+            pass
+    assert got.wait(HANG_S)
+    # The killed one has given its own place back before.
+    assert (labgrid / "cancelled").read_text() == "T0K3N\n"
+    assert holder(labgrid) == "natxy/night-1 at lab:20408"
+    end.set()
+    thread.join(HANG_S)
+    assert holder(labgrid) == ""
 
 
 def test_what_the_same_holder_still_has_is_given_back_first(labgrid: Path) -> None:
