@@ -27,10 +27,10 @@ _PROCEDURE: Final[TypeAdapter[Any]] = TypeAdapter(ProcedureConfig)
 _NOBODY: Final = "0-0"
 _FORMER_SETTINGS: Final = {"size_convention": "paired", "ttl": 64, "dont_fragment": False}
 _FORMER_MAX_INVALID: Final = 3
-# Of a session whose load nobody noted.
 _FORMER_RULE: Final = "natxy's own rule: "
 # What the RFC asked for was in the sentence. A title may name an RFC too.
 _FORMER_DEPARTURE: Final = re.compile(r"RFC \d+ §|; RFC \d+ asks")
+# Of a session whose load nobody noted.
 _NO_LOAD: Final = '{"minute": 0, "all_ticks": 0, "stolen_ticks": null}'
 
 
