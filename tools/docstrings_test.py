@@ -6,7 +6,9 @@ import pytest
 from tools.docstrings import findings, main
 
 
-@pytest.mark.parametrize("opening", ["How long it takes", "What is counted", "Of all frames", "Why it failed"])
+@pytest.mark.parametrize(
+    "opening", ["How long it takes", "What is counted", "Of all frames", "In how many seconds", "Why it failed"]
+)
 def test_a_title_is_no_docstring(opening: str) -> None:
     python = f'x = 1\n    """{opening}."""\n'
     cpp = f"int x;\n/// {opening}.\n"

@@ -50,7 +50,7 @@ class Ending(Enum):
     ENDED = auto()
     """At the write, by the signal."""
     TOO_SLOW = auto()
-    """In order, but early, because the machine is busy."""
+    """Ends in order, but early, because the machine is busy."""
 
 
 _ENDINGS: Final = {

@@ -41,7 +41,7 @@ RATE_FPS: Final = 800
 BURST: Final = 160
 TRIAL_S: Final = 10
 LIMIT_FPS: Final = (BURST + RATE_FPS * TRIAL_S) / TRIAL_S / 2
-"""What natxy has to find: the throughput of one direction through both pairs of interfaces."""
+"""The throughput of one direction through both pairs of interfaces, which natxy has to find."""
 SEARCH_ERROR_FPS: Final = 3
 ENTRIES: Final = 700
 FIRST_SLOT: Final = 0x10

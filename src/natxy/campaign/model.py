@@ -47,7 +47,7 @@ class CampaignTestbed(PlanModel):
     tester: Annotated[Tester, Shorthand("ssh", "Tester")] | None = None
     """The machine that natxy runs on; default: this machine."""
     place: Annotated[Place, Shorthand("name", "Place")] | None = None
-    """The place that a job acquires before it begins, and releases when it has ended."""
+    """Names the place that a job acquires before it begins, and releases when it has ended."""
     same_hardware: Name | None = None
     """A name that testbeds share which can take each other's place."""
 

@@ -51,7 +51,7 @@ _CHECK: Final = 'cd "$1" && [ ! -e run/results.sqlite ] || exit 1; exec {natxy} 
 
 
 class _LostError(UnreachableError):
-    """A connection was lost that had been made."""
+    """Says that a connection was lost that had been made."""
 
 
 def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> Outcome:

@@ -18,7 +18,7 @@ _found: list[type[Gateway[Any]]] = sorted(
     key=lambda driver: driver.position,
 )
 GATEWAYS: Final = {driver.name: driver for driver in _found}
-"""In the order of `natxy list gateways`."""
+"""Holds the drivers by name, in the order of `natxy list gateways`."""
 
 
 def create(

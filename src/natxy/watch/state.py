@@ -31,7 +31,7 @@ _TOLD_AFTER_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Tried:
-    """A step that the search of the current repetition has tried, with the verdict of its last attempt.
+    """Holds a step that the search of the current repetition has tried, with the verdict of its last attempt.
 
     The rate is in the experiment's `step_unit`.
     """
@@ -42,7 +42,7 @@ class Tried:
 
 
 class Second(NamedTuple):
-    """The frames of one second of a trial."""
+    """Holds the frames of one second of a trial."""
 
     sent: int
     received: int
@@ -53,7 +53,7 @@ class Second(NamedTuple):
 
 
 class State(RunListener):
-    """The state of a run after the events so far; before the first one it has no `run`.
+    """Keeps the state of a run after the events so far; before the first one it has no `run`.
 
     `tried` has the steps of the current repetition, and `course` the seconds of the trial that runs or, between two
     trials, of the last one, which `course_title` names. `done` counts the finished repetitions of each experiment.
@@ -88,14 +88,14 @@ class State(RunListener):
 
     @property
     def share_done(self) -> float:
-        """The share of the run's estimated time that has passed, from 0 to 1."""
+        """Returns the share of the run's estimated time that has passed, from 0 to 1."""
         if self.experiment is None:
             return 0.0
         return self.time_left.share_done(self.experiment, self.attempt.step if self.attempt else 1)
 
     @property
     def share_of_experiment(self) -> float:
-        """The share of the current experiment's repetitions that is done, from 0 to 1."""
+        """Returns the share of the current experiment's repetitions that is done, from 0 to 1."""
         if self.experiment is None:
             return 0.0
         step = self.attempt.step if self.attempt else 1
@@ -104,14 +104,14 @@ class State(RunListener):
 
     @property
     def seconds_left(self) -> float:
-        """The time that the run still takes; 0 before its first repetition and after its end."""
+        """Returns the seconds that the run still takes; 0 before its first repetition and after its end."""
         if self.experiment is None or self.ended:
             return 0.0
         return self.time_left.seconds(self.experiment, self.attempt.step if self.attempt else 1)
 
     @property
     def time_left_text(self) -> str:
-        """The time that the run still takes, such as `about 3 min 20 s`; nothing before its first repetition."""
+        """Returns the time that the run still takes, such as `about 3 min 20 s`; none before its first repetition."""
         return self.time_left.text(self.experiment, self.attempt.step if self.attempt else 1) if self.experiment else ""
 
     def run_started(self, event: RunStarted) -> None:

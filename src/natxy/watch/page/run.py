@@ -109,7 +109,10 @@ def _facts(state: State) -> Iterator[tuple[str, str]]:
 
 
 class Row(NamedTuple):
-    """An experiment of the plan: how many repetitions are done, and its result or what it does; `look` is its class."""
+    """Holds an experiment of the plan, its repetitions that are done, and its result or what it does.
+
+    `look` is its class on the page.
+    """
 
     title: str
     done: int
