@@ -14,7 +14,7 @@ _VERBS = sorted(name.removeprefix("natxy-").removesuffix(".1") for name in pages
 
 def _shown(roff: str) -> str:
     """Returns the text of a page without roff's requests and escapes."""
-    text = re.sub(r"^\.[A-Z]+ ?", "", roff, flags=re.MULTILINE)
+    text = re.sub(r"^\.[A-Za-z]+ ?", "", roff, flags=re.MULTILINE)
     for escape, meaning in (("\\-", "-"), ("\\(ga", "`"), ("\\(aq", "'"), ("\\&", ""), ("\\e", "\\")):
         text = text.replace(escape, meaning)
     return " ".join(text.split())
