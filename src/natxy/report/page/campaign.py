@@ -16,13 +16,16 @@ from natxy.report.page.shared import style, template
 from natxy.report.page.terms import Explainer
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import headlines, wording
+from natxy.report.words.disturbances import busy
+from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.statistics import Summary
 from natxy.system.whole_file import whole_file
 
 _NOTE: Final = (
-    "Medians, with their 95 % confidence intervals in brackets; in parentheses, the share of the first place that has "
-    "a result, unless one of both is a bound."
+    "Medians of N repetitions, with their 95 % confidence intervals in brackets if there are enough of them; in "
+    "parentheses, the share of the first place that has a result, unless one of both is a bound or of one repetition, "
+    "which cannot tell a difference from chance."
 )
 _NO_BREAK: Final = "\u00a0"
 
@@ -68,6 +71,7 @@ def render(campaign: CampaignResults, folder: Path) -> str:
         left=[(f"{job.run} on {job.place}", job.state.value, job.reason, _log(job, folder)) for job in campaign.left],
         figures=[_figures(run, [job for job in jobs if job]) for run, jobs in campaign.matrix.items()],
         note=_NOTE,
+        disturbed=[*_disturbed(campaign, folder)],
         failures=_failures(campaign),
         set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
     )
@@ -106,6 +110,13 @@ def _experiments(job: JobResult) -> Sequence[ExperimentRecord]:
     return job.record.experiments if job.record and job.state is JobState.DONE else ()
 
 
+def _disturbed(campaign: CampaignResults, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yields the jobs that are done and were disturbed, each with what the report of its run says of that."""
+    for job in campaign.jobs:
+        if job.folder and job.state is JobState.DONE and (doubt := busy(RunReader(folder / job.folder).run)):
+            yield f"{job.run} on {job.place}", doubt
+
+
 def _figures(run: str, jobs: Sequence[JobResult]) -> Table:
     """Returns a table with an experiment a row and a place a column."""
     by_place = {job.place: {each.name: each for each in _experiments(job)} for job in jobs}
@@ -128,16 +139,18 @@ def _values(experiments: Sequence[ExperimentRecord | None]) -> Iterator[str]:
     for each in experiments:
         if each is None or each.statistics is None:
             yield wording.ABSENT
-        elif share := _share(each.statistics, first):
-            yield f"{headlines.with_interval(each)} {_whole(share)}"
         else:
-            yield headlines.with_interval(each)
+            text = f"{headlines.with_interval(each)}, {_whole(f'N = {each.statistics.count}')}"
+            share = _share(each.statistics, first)
+            yield f"{text} {_whole(share)}" if share else text
 
 
 def _share(own: Summary, first: Summary | None) -> str:
-    """Returns a median as a share of the first one; nothing for that itself, and where one of both is a bound."""
-    exact = first and not first.bounded_median.bound and not own.bounded_median.bound
-    if first is None or own is first or not exact or not first.median:
+    """Returns a median as a share of the first one; nothing for that itself, and where one of both is a bound or of
+    one repetition."""
+    if first is None or own is first or not first.median:
+        return ""
+    if any(each.bounded_median.bound or each.count == 1 for each in (first, own)):
         return ""
     return f"({wording.percent(100 * own.median / first.median, 1)})"
 

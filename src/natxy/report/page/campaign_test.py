@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import html
 import re
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,8 @@ from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.page.campaign import write_campaign_report
+from natxy.report.words.disturbances import busy
+from natxy.report.words.disturbances_test import stalling
 from natxy.results.records import RunState
 from natxy.results.store import RunStore
 from natxy.run.run import run_plan
@@ -46,13 +49,13 @@ def attempt(
     )
 
 
-def measured(folder: Path, limit: str, *further: str) -> None:
+def measured(folder: Path, limit: str, *further: str, repeat: int = 2) -> None:
     experiment = {
         "name": "a", "title": EVIL, "procedure": "throughput",
         "gateway": {"driver": "simulated", "forwarding_fps": limit},
         "search": {"min_rate": "1k", "max_rate": "100k", "error": "1k"},
     }  # fmt: skip
-    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": 1}
+    plan = {"name": "p", "testbed": {"kind": "simulated"}, "repeat": repeat}
     plan["experiments"] = [experiment, *({**experiment, "name": name} for name in further)]
     assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
 
@@ -77,7 +80,8 @@ def test_the_page_has_each_figure_by_place_and_what_failed_and_why(tmp_path: Pat
     assert re.search(r'badge failed">2 of 3 measured<', page)
     assert re.search(r'<a href="runs/x/one/report.html">\d+(\.\d+)?\xa0kfps</a></td>', page)
     assert re.search(r'<a href="runs/x/two%40one/report.html">\d+(\.\d+)?\xa0kfps</a> <span class="note">on one<', page)
-    assert re.search(r"kfps \((4\d|5\d)\.\d\xa0%\)", page)
+    assert re.search(r"kfps, N\xa0=\xa02 \((4\d|5\d)\.\d\xa0%\)", page)
+    assert "Disturbed" not in page
     assert "<b>y on two</b>: failed: two is set aside" in page
     assert "<b>two</b> was set aside after several jobs in a row failed: dead" in page
     assert "Attempts without a result (1)" in page
@@ -136,3 +140,27 @@ def test_bounds_are_not_compared_and_further_results_are_counted(tmp_path: Path)
     page = write_campaign_report(tmp_path).read_text()
     assert page.count("<td>≥\xa0100\xa0kfps +2</td>") == 2
     assert "100.0" not in page
+
+
+def test_one_repetition_says_so_and_is_not_compared(tmp_path: Path) -> None:
+    jobs = tuple(LoggedJob(run="x", place=place) for place in ("one", "two"))
+    attempts = [entry for job in jobs for entry in attempt(job, job.place, f"runs/x/{job.place}")]
+    log(tmp_path, CampaignStarted(name="night", jobs=jobs, done=0), *attempts)
+    measured(tmp_path / "runs/x/one", "40k")
+    measured(tmp_path / "runs/x/two", "20k", repeat=1)
+    page = write_campaign_report(tmp_path).read_text()
+    assert ", N\xa0=\xa02</td>" in page
+    assert re.search(r"kfps, N\xa0=\xa01</td>", page)
+
+
+def test_what_the_report_of_a_run_says_about_a_busy_machine_is_said(tmp_path: Path) -> None:
+    quiet, stalled = LoggedJob(run="x", place="one"), LoggedJob(run="x", place="two")
+    attempts = [entry for job in (quiet, stalled) for entry in attempt(job, job.place, f"runs/x/{job.place}")]
+    log(tmp_path, CampaignStarted(name="night", jobs=(quiet, stalled), done=0), *attempts)
+    stalling(tmp_path / "runs/x/one", None)
+    doubt = busy(stalling(tmp_path / "runs/x/two", {"every": "400ms", "duration": "12ms"}))
+    page = write_campaign_report(tmp_path).read_text()
+    assert doubt.startswith("The machine was busy with other things: ")
+    assert doubt.split("See")[0] in html.unescape(page)
+    assert "<b>x on two</b>: The machine was busy" in page
+    assert "<b>x on one</b>: The machine" not in page
