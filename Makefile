@@ -60,6 +60,7 @@ demo: demo-setup ## measure a Linux router and an nftables NAT44 in a temporary 
 # The quickstart needs neither natxy-reference nor the other gateways, which `make setup` adds.
 demo-setup:
 	@$(MAKE) --no-print-directory --jobs=2 engine PROGRAMS=natxy-engine
+	@$(if $(filter demo-setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo",:)
 
 portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
 	@for program in natxy-engine natxy-reference; do \
@@ -258,7 +259,9 @@ engine-tests: setup-dev
 	@tools/build.sh "building the engine's tests, about a minute" build/engine
 
 # The engine is not part of the wheel: it is built against the machine's own libraries, because Debian provides DPDK.
-.venv/.installed: requirements.txt requirements-build.txt pyproject.toml | packages-python
+# A copy of natxy in .venv, which `pip install .` leaves, would go on as it is after `git pull`: the sources replace it.
+.venv/.installed: requirements.txt requirements-build.txt pyproject.toml $(wildcard .venv/lib/python*/site-packages/natxy) \
+		| packages-python
 	@tools/step.sh "installing Python packages into .venv" tools/venv.sh $(PYTHON)
 	@touch $@
 
