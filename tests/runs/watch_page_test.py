@@ -285,7 +285,7 @@ def test_a_campaign_fills_its_matrix_and_leads_to_the_pages_of_its_runs(plan: Re
         tab.wait_for("document.body?.innerText.includes('5 of about 9: 250 kfps')")
         tab.open(address)
         night.tell(JobEnded(**night.job("x"), ending=Ending.FAILED, exit_code=5, reason=HOSTILE))
-        why = json.dumps(f"x on one: {HOSTILE}")
+        why = json.dumps(f"x on one: waiting: {HOSTILE}")
         tab.wait_for(f"document.getElementById('state')?.innerText.includes({why})")
         run_plan(plan, night.folder / "runs/y/one", RunListener())
         night.tell(JobStarted(**night.job("y")))

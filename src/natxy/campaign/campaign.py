@@ -122,6 +122,11 @@ def _work(
     while under_way:
         testbed, outcome = workers.next()
         job = under_way.pop(testbed)
+        offered = queue.finish(job, testbed, outcome.ending, outcome.reason)
+        given_up = [
+            LoggedJob(run=each.run, place=each.place, state=state, reason=reason)
+            for each, state, reason in queue.newly_given_up()
+        ]
         note(
             JobEnded(
                 run=job.run,
@@ -131,9 +136,9 @@ def _work(
                 ending=outcome.ending,
                 exit_code=outcome.exit_code,
                 reason=outcome.reason,
+                given_up=tuple(given_up),
             )
         )
-        offered = queue.finish(job, testbed, outcome.ending, outcome.reason)
         if testbed in queue.set_aside:
             note(TestbedSetAside(testbed=testbed, reason=outcome.reason))
         for each in dict.fromkeys([testbed, *offered]):

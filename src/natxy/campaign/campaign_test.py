@@ -27,6 +27,7 @@ from natxy.campaign.log import (
 )
 from natxy.campaign.model import Campaign
 from natxy.campaign.queue import Ending, JobState
+from natxy.campaign.results import read_campaign
 from natxy.campaign.task import Outcome, Task, is_complete
 from natxy.errors import PlanError
 from natxy.events.listener import RunListener
@@ -142,6 +143,20 @@ def test_a_testbed_that_fails_is_set_aside(tmp_path: Path) -> None:
         "x/one": (JobState.FAILED, "silent"), "x/two": (JobState.DONE, "silent"),
         "y/one": (JobState.FAILED, "silent"), "z/one": (JobState.FAILED, "one is set aside: silent"),
     }  # fmt: skip
+
+
+def test_while_others_are_measured_the_log_tells_which_jobs_are_given_up(tmp_path: Path) -> None:
+    plans = {"one": resolve(planned())}
+    given = [Job("x", "one", plans), Job("y", "one", plans, after=frozenset({"x"})), Job("z", "one", plans)]
+    seen: list[list[tuple[str, str, str]]] = []
+
+    def carry_out(task: Task) -> Outcome:
+        seen.append([(job.run, job.state, job.reason) for job in read_campaign(tmp_path).jobs])
+        return Outcome(Ending.FAILED, 4, "silent") if task.key == "x/one" else at_once(task)
+
+    carry_out_campaign(CAMPAIGN, given, tmp_path, by(carry_out), lambda _: None)
+    assert seen[1] == [("x", "running", ""), ("y", "waiting", ""), ("z", "waiting", "")]
+    assert seen[-1] == [("x", "failed", "silent"), ("y", "skipped", "x/one was not measured"), ("z", "running", "")]
 
 
 def test_a_changed_plan_is_refused(tmp_path: Path) -> None:

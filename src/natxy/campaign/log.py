@@ -68,7 +68,7 @@ class JobStarted(Event):
 
 
 class JobEnded(Event):
-    """An attempt at a job has ended."""
+    """An attempt at a job has ended; `given_up`: the jobs that this session does not measure because of that."""
 
     event: Literal["job_ended"] = "job_ended"
     run: str
@@ -78,6 +78,7 @@ class JobEnded(Event):
     ending: Ending
     exit_code: int | None
     reason: str
+    given_up: tuple[LoggedJob, ...] = ()
 
 
 class TestbedSetAside(Event):

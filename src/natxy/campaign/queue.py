@@ -67,6 +67,7 @@ class Queue:
         self._left = Counter(job.run for job in jobs)
         self._waiting: defaultdict[str, list[str]] = defaultdict(list)
         self._set_aside: dict[str, str] = {}
+        self._given_up: list[str] = []
         for job in jobs:
             for run in job.after:
                 self._waiting[run].append(job.key)
@@ -82,6 +83,11 @@ class Queue:
     def states(self) -> dict[str, tuple[JobState, str]]:
         """Returns the state of each job and the reason for it, by key."""
         return {key: (course.state, course.reason) for key, course in self._courses.items()}
+
+    def newly_given_up(self) -> Sequence[tuple[Job, JobState, str]]:
+        """Returns the jobs that failed or were skipped since this was last asked, with their states and reasons."""
+        found, self._given_up = [self._courses[key] for key in self._given_up], []
+        return [(course.job, course.state, course.reason) for course in found]
 
     def take(self, testbed: str) -> Job | None:
         """Returns the job that a free testbed carries out now; None if there is none for it."""
@@ -133,6 +139,8 @@ class Queue:
     def _end(self, course: _Course, state: JobState, reason: str) -> list[str]:
         """Ends a job, and begins or skips those that waited for the last one of its run."""
         course.state, course.reason = state, reason
+        if state is not JobState.DONE:
+            self._given_up.append(course.job.key)
         self._left[course.job.run] -= 1
         offered: list[str] = []
         if self._left[course.job.run]:

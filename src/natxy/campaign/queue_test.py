@@ -49,6 +49,8 @@ def test_a_run_waits_for_those_before_it_and_is_skipped_without_them() -> None:
         "x/a": (JobState.DONE, ""), "y/a": (JobState.FAILED, "wrong"),
         "z/a": (JobState.SKIPPED, "y/a was not measured"),
     }  # fmt: skip
+    assert queue.newly_given_up() == [(y, JobState.FAILED, "wrong"), (z, JobState.SKIPPED, "y/a was not measured")]
+    assert queue.newly_given_up() == []
 
 
 def test_what_fails_goes_to_an_equal_testbed_and_comes_back() -> None:

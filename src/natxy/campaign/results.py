@@ -13,6 +13,7 @@ from natxy.campaign.log import (
     CampaignStarted,
     JobEnded,
     JobStarted,
+    LoggedJob,
     TestbedSetAside,
     read_log,
 )
@@ -87,13 +88,19 @@ def read_campaign(folder: Path) -> CampaignResults:
             case JobStarted() | JobEnded():
                 last[entry.run, entry.place] = entry
                 left.pop((entry.run, entry.place), None)
+                if isinstance(entry, JobEnded):
+                    left |= _states(entry.given_up)
             case CampaignEnded():
-                left = {(job.run, job.place): (job.state, job.reason) for job in entry.left}
+                left = _states(entry.left)
     jobs = []
     for job in begun.jobs:
         attempt, state = last.get((job.run, job.place)), left.get((job.run, job.place))
         jobs.append(_result(folder, job.run, job.place, attempt, state))
     return CampaignResults(begun.name, jobs, entries)
+
+
+def _states(jobs: Sequence[LoggedJob]) -> dict[tuple[str, str], tuple[JobState, str]]:
+    return {(job.run, job.place): (job.state, job.reason) for job in jobs}
 
 
 def _result(

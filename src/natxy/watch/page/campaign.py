@@ -67,7 +67,9 @@ class CampaignView:
             count=len(campaign.jobs),
             measuring=sum(job.state is JobState.RUNNING for job in campaign.jobs),
             at=campaign.entries[-1].time[:19].replace("T", " "),
-            problems=[(f"{job.run} on {job.place}", job.reason) for job in campaign.left if job.reason],
+            problems=[
+                (f"{job.run} on {job.place}", job.state.value, job.reason) for job in campaign.left if job.reason
+            ],
             set_aside=[(each.testbed, each.reason) for each in campaign.set_aside],
             pages=other_pages(self._folder),
         )
