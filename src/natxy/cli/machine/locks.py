@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
-from natxy.untrusted.texts import json_text
+from natxy.untrusted.texts import json_text, one_line
+
+if TYPE_CHECKING:
+    from natxy.locks.files import Holder
 
 
 def locks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of objects.")] = False) -> None:
@@ -20,15 +24,21 @@ def locks(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON lis
     Each user has their own locks.
     """
     from natxy.locks.files import holders
-    from natxy.report.tables.table import Column, Table, to_rich
 
     with reported_errors():
         found = holders()
         if as_json:
             echo(json_text([each.model_dump() for each in found]) + "\n")
         elif found:
-            columns = (Column("Held"), Column("Process", numeric=True), Column("Since"), Column("Command"))
-            rows = tuple((each.what, str(each.pid), each.since, each.command) for each in found)
-            Console().print(to_rich(Table("Locks", columns, rows)))
+            Console().say("\n".join(_lines(found)))
         else:
             echo("Nothing is held.\n")
+
+
+def _lines(found: Sequence[Holder]) -> Iterator[str]:
+    """Yields each process with its command, and below it a line for each thing that it holds."""
+    for pid, command in dict.fromkeys((each.pid, each.command) for each in found):
+        yield f"process {pid}: {one_line(command)}"
+        for each in found:
+            if (each.pid, each.command) == (pid, command):
+                yield f"  {one_line(each.what)}, since {one_line(each.since)}"
