@@ -14,7 +14,19 @@ from natxy.errors import DutError
 
 
 def carry_out(task: Task, wanted: Callable[[], bool]) -> Outcome:
-    """Measures the run of a task to its end, and ends it when it is `wanted` no more."""
+    """Measures the run of a task to its end, and ends it when it is `wanted` no more.
+
+    Why natxy did not run is said in the log of what it prints.
+    """
+    outcome = _carried_out(task, wanted)
+    if outcome.exit_code is None and outcome.reason:
+        task.log.parent.mkdir(parents=True, exist_ok=True)
+        with task.log.open("a", encoding="utf-8") as log:
+            log.write(f"natxy: {outcome.reason}\n")
+    return outcome
+
+
+def _carried_out(task: Task, wanted: Callable[[], bool]) -> Outcome:
     if task.place is None:
         return _measured(task, wanted)
     try:

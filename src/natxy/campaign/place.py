@@ -32,6 +32,16 @@ trap '{{ {_CLIENT} -p "$1" release-from "$2"; {_CLIENT} cancel-reservation "$3";
 """
 
 
+def missing_client() -> str:
+    """Returns what to do for places to be held on this machine; empty if labgrid's client is there."""
+    if shutil.which(_CLIENT):
+        return ""
+    return (
+        f"`place` needs {_CLIENT}, which no folder of PATH has: run `pip install labgrid` in a Python environment of "
+        "your choice, and add its folder bin to PATH"
+    )
+
+
 @dataclass(frozen=True)
 class Holding:
     """Holds what a program that uses the place is started with: variables for labgrid-client, and a descriptor that
@@ -124,8 +134,8 @@ def _only_attempt(holder: str, wanted: Callable[[], bool]) -> Iterator[int]:
 
 def _answer(words: list[str], environment: Mapping[str, str], wanted: Callable[[], bool]) -> str:
     """Returns what a program prints. Raises DutError when it fails, or is not `wanted` any more."""
-    if shutil.which(words[0]) is None:
-        raise DutError(f"{words[0]} is not installed on this machine: `pip install labgrid`, on the PATH of natxy")
+    if missing := missing_client():
+        raise DutError(missing)
     # It ends with this thread too, also where that was killed.
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", *words],

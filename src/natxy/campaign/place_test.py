@@ -143,9 +143,10 @@ def test_a_place_that_cannot_be_had_fails_the_job(labgrid: Path, name: str, erro
     task = Task("x/one", labgrid / "x/one", "", place=Place(name=name), holder="night-1")
     assert carry_out(task, lambda: True) == Outcome(Ending.FAILED, None, error)
     assert not (labgrid / name).exists()
+    assert task.log.read_text() == f"natxy: {error}\n"
 
 
 def test_without_labgrid_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DutError, match="labgrid-client is not installed on this machine"):
+    with pytest.raises(DutError, match="`place` needs labgrid-client, which no folder of PATH has"):
         held_place(PLACE, "night-1", lambda: True).__enter__()

@@ -11,13 +11,15 @@ from natxy.campaign.campaign import Workers
 from natxy.campaign.duration import duration_s, machines_of
 from natxy.campaign.jobs import Job
 from natxy.campaign.model import Campaign
+from natxy.campaign.place import missing_client
 from natxy.campaign.queue import JobState
 from natxy.campaign.telling import told
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import warn
+from natxy.errors import PlanError
 from natxy.events.base import Event
-from natxy.plan.model.units import counted, format_duration
+from natxy.plan.model.units import counted, enumerated, format_duration
 
 
 @contextmanager
@@ -46,6 +48,13 @@ def described_campaign(campaign: Campaign, jobs: Sequence[Job], *, apart: bool) 
     testers = {name: name for name in testbeds} if apart else machines_of(campaign)
     together_s = duration_s(jobs, testers)
     yield f"{_about(together_s)} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
+
+
+def check_places(campaign: Campaign) -> None:
+    """Raises PlanError when testbeds have places that this machine cannot hold."""
+    having = [name for name, testbed in campaign.testbeds.items() if testbed.place]
+    if having and (missing := missing_client()):
+        raise PlanError(f"{enumerated(having)}: {missing}")
 
 
 def _about(seconds: float) -> str:

@@ -54,7 +54,7 @@ def campaign(
     from natxy.campaign.carrying import carry_out
     from natxy.campaign.jobs import jobs_of
     from natxy.campaign.loading import load_campaign
-    from natxy.cli.bodies.campaign import cleaned_up, described_campaign, end, tell
+    from natxy.cli.bodies.campaign import check_places, cleaned_up, described_campaign, end, tell
     from natxy.report.page.campaign import write_campaign_report
 
     console = LastingConsole()
@@ -62,6 +62,8 @@ def campaign(
         found = load_campaign(file)
         jobs = jobs_of(found, file)
         console.say("\n".join(described_campaign(found, jobs, apart=scheduler is not None)))
+        if scheduler is None:
+            check_places(found)
         if only_check:
             return
         try:

@@ -64,6 +64,22 @@ def test_an_error_is_bad_usage(file: Path) -> None:
     assert "runs[0].on[1]: there is no testbed 'three'" in done.output
 
 
+def test_a_place_without_the_client_of_labgrid_is_an_error_before_anything_is_measured(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(CAMPAIGN.replace("two: {", "two: {place: rack2, "))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for options in (["--check"], []):
+        done = natxy("campaign", file, *options)
+        assert done.exit_code == 2
+        assert "two: `place` needs labgrid-client, which no folder of PATH has" in " ".join(done.output.split())
+        assert "- x/two: 2 experiments on two" in done.output
+    assert not (tmp_path / "campaigns").exists()
+    program = tmp_path / "labgrid-client"
+    program.touch(0o755)
+    assert natxy("campaign", file, "--check").exit_code == 0
+
+
 def test_without_dask_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "natxy.campaign.cluster", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
