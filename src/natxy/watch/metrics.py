@@ -67,7 +67,9 @@ class Metrics(RunListener):
         self._sent = counter("frames_sent", "Frames that the tester sent in trials that ended.", "experiment")
         self._lost = counter("frames_lost", "Frames that did not come back in trials that ended.", "experiment")
         self._busy = counter(
-            "dut_busy_seconds", "CPU time that the DUT's cores were busy in trials that ended.", "experiment"
+            "dut_busy_seconds",
+            "CPU time that the DUT's cores were busy between the readings before and after each trial that ended.",
+            "experiment",
         )
         self._paused = counter(
             "tester_pause_seconds", "Time for which the tester's core was taken from it in trials.", "experiment"
