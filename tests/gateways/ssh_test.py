@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -174,6 +175,16 @@ def test_refused_login(sshd: Sshd) -> None:
 def test_nobody_listens(sshd: Sshd) -> None:
     sshd.stop()
     with SshTransport(sshd.target) as transport, pytest.raises(DutError, match=r"refused|Connect call failed"):
+        transport.run(["true"])
+
+
+def test_a_name_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr("natxy.dut.transport.ssh.asyncssh.connect", unknown)
+    said = "dut: no address is known for this name (Name or service not known); correct the name, or give the address"
+    with SshTransport(SshTarget(host="dut")) as transport, pytest.raises(DutError, match=f"{re.escape(said)}$"):
         transport.run(["true"])
 
 

@@ -87,6 +87,16 @@ def test_check_says_what_will_be_measured_and_touches_nothing(plan: Path, tmp_pa
     assert [*tmp_path.iterdir()] == [plan]
 
 
+@pytest.mark.parametrize(("goal", "said"), [("fast", ", trials of 200 ms"), ("robust", ", deciding trials of 40 ms")])
+def test_check_says_when_a_goal_has_shorter_trials_than_the_timing(tmp_path: Path, goal: str, said: str) -> None:
+    (tmp_path / "plan.yaml").write_text(
+        "name: p\ntestbed: {kind: simulated}\ndefaults: {timing: {preset: lab, trial: 200ms}}\nexperiments:\n"
+        "  - {name: rate, procedure: throughput, gateway: simulated, "
+        f"search: {{kind: mlrsearch, goal: {goal}, max_rate: 1M}}}}\n"
+    )
+    assert said in natxy("check", tmp_path / "plan.yaml", cwd=tmp_path).stdout
+
+
 def test_a_brief_check_has_numbers_in_place_of_lists(plan: Path, tmp_path: Path) -> None:
     caveats, effort = natxy("check", "--brief", plan, cwd=tmp_path).stdout.splitlines()
     assert caveats.endswith(", which `natxy check` lists without `--brief`.")

@@ -103,7 +103,9 @@ def _probe(machine: _Machine) -> Iterator[Finding]:
         try:
             yield from _findings(machine)
         except DutError as error:
-            yield Finding("access", False, str(error), "make sure that ssh logs in there without asking anything")
+            # What cannot be reached says what to do about it.
+            why, _, remedy = str(error).rpartition("; ")
+            yield Finding("access", False, why or remedy, remedy if why else "make sure that ssh logs in there")
 
 
 def _findings(machine: _Machine) -> Iterator[Finding]:

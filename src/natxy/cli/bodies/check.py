@@ -122,7 +122,9 @@ def _lines(experiment: Experiment) -> Iterator[str]:
             f", {experiment.sent_frame_size(right)}-byte {right} frames from the right ({experiment.size_convention})"
         )
     if experiment.directions:
-        frames += f", {experiment.directions}, trials of {format_duration(experiment.deciding_trial_s)}"
+        # The goal of a search may have shorter trials than the timing.
+        which = "trials" if experiment.deciding_trial_s >= experiment.timing.trial else "deciding trials"
+        frames += f", {experiment.directions}, {which} of {format_duration(experiment.deciding_trial_s)}"
     if experiment.procedure.frame_timeout_s is not None:
         frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"

@@ -7,6 +7,7 @@ import asyncio
 import math
 import re
 import shlex
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -237,6 +238,10 @@ async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
         ) from error
     except (asyncssh.ConfigParseError, asyncssh.KeyImportError) as error:
         raise DutError(f"{where}: the ssh configuration or one of its keys is wrong: {error}") from error
+    except socket.gaierror as error:
+        raise UnreachableError(
+            f"{where}: no address is known for this name ({error.strerror}); correct the name, or give the address"
+        ) from error
     except (asyncssh.Error, OSError) as error:
         raise UnreachableError(f"{where}: {_reason(error)}; make `ssh {target} true` work") from error
 
