@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates how long a campaign takes on its testbeds."""
+"""Estimates how long a campaign takes on its testbeds, and says which of them have to measure one after the other."""
 
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from natxy.campaign.jobs import Job
 from natxy.campaign.model import Campaign
@@ -17,6 +18,13 @@ from natxy.run.cores import most_cores
 _EVERYWHERE: Final = ("gateway ", "host ", "tester ")
 # The cores that a run takes by itself are the first ones, and those that a testbed names exist on its tester.
 _CORES: Final = range(1024)
+
+
+class _Claim(NamedTuple):
+    """What only one run may use at a time; `machine`: the one that it belongs to, empty for this one and for none."""
+
+    machine: str
+    name: str
 
 
 def machines_of(campaign: Campaign) -> dict[str, str]:
@@ -33,8 +41,8 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str]) -> float:
     """
     queue = Queue(jobs, [*testers], max_failures=1)
     under_way: list[tuple[float, int, str, Job]] = []
-    waiting: list[tuple[str, Job, frozenset[str]]] = []
-    held: dict[str, frozenset[str]] = {}
+    waiting: list[tuple[str, Job, frozenset[_Claim]]] = []
+    held: dict[str, frozenset[_Claim]] = {}
     now_s, count = 0.0, 0
     busy: set[str] = set()
     offered = [*testers]
@@ -43,7 +51,7 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str]) -> float:
             if testbed not in busy and (job := queue.take(testbed)):
                 busy.add(testbed)
                 waiting.append((testbed, job, _claims(job, testbed, testers[testbed])))
-        used = set().union(*held.values())
+        used: set[_Claim] = set().union(*held.values())
         for each in [*waiting]:
             testbed, job, claimed = each
             if used.isdisjoint(claimed):
@@ -60,7 +68,22 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str]) -> float:
         offered = [testbed, *queue.finish(job, testbed, Ending.DONE)]
 
 
-def _claims(job: Job, testbed: str, tester: str) -> frozenset[str]:
+def shared(jobs: Sequence[Job], testers: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
+    """Returns the cores, ports and gateways that several testbeds use, by these testbeds."""
+    users: defaultdict[_Claim, dict[str, None]] = defaultdict(dict)
+    for job in jobs:
+        for testbed in job.plans:
+            for claim in _claims(job, testbed, testers[testbed]):
+                users[claim][testbed] = None
+    found: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    # By length first, so that core 2 comes before core 10.
+    for claim in sorted(users, key=lambda claim: (len(claim.name), claim)):
+        if len(users[claim]) > 1:
+            found[tuple(sorted(users[claim], key=[*testers].index))].append(claim.name)
+    return dict(found)
+
+
+def _claims(job: Job, testbed: str, tester: str) -> frozenset[_Claim]:
     plan = job.plans[testbed]
     found = claims(plan, most_cores(plan), _CORES)
-    return frozenset(name if name.startswith(_EVERYWHERE) else f"{tester} {name}" for name in found)
+    return frozenset(_Claim("" if name.startswith(_EVERYWHERE) else tester, name) for name in found)

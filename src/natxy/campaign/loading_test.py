@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign.duration import duration_s, machines_of
+from natxy.campaign.duration import duration_s, machines_of, shared
 from natxy.campaign.jobs import jobs_of
 from natxy.campaign.loading import load_campaign
 from natxy.errors import PlanError
@@ -75,16 +75,23 @@ def test_testbeds_with_the_same_cores_or_gateway_measure_one_after_the_other(fil
     }
     written = "\n".join(f"  {name}: {{{testbed}}}" for name, testbed in testbeds.items())
 
+    sharing: dict[tuple[str, ...], list[str]] = {}
+
     def duration_of(*names: str) -> float:
         file.write_text(f"name: n\ntestbeds:\n{written}\nruns: [{{name: x, plan: p.yaml, on: [{', '.join(names)}]}}]")
         campaign = load_campaign(file)
         jobs = jobs_of(campaign, file)
+        sharing.clear()
+        sharing.update(shared(jobs, machines_of(campaign)))
         return duration_s(jobs, machines_of(campaign)) / jobs[0].estimate_s
 
     assert duration_of("one", "two") == pytest.approx(2)
     assert duration_of("one", "far", "port") == pytest.approx(1)
+    assert sharing == {}
     assert duration_of("one", "two", "cores", "far") == pytest.approx(3)
+    assert sharing == {("one", "two", "cores"): ["core 1"]}
     assert duration_of("near-hardware", "far-hardware") == pytest.approx(2)
+    assert sharing == {("near-hardware", "far-hardware"): ["gateway root@dut"]}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from natxy.campaign.campaign import Workers
-from natxy.campaign.duration import duration_s, machines_of
+from natxy.campaign.duration import duration_s, machines_of, shared
 from natxy.campaign.jobs import Job
 from natxy.campaign.model import Campaign
 from natxy.campaign.place import missing_client
@@ -46,6 +46,8 @@ def described_campaign(campaign: Campaign, jobs: Sequence[Job], *, apart: bool) 
         yield f"- {job.key}: {counted(len(plan.experiments), 'experiment')} on {on}, {_about(job.estimate_s)}{after}"
     one_s = sum(job.estimate_s for job in jobs)
     testers = {name: name for name in testbeds} if apart else machines_of(campaign)
+    for users, names in shared(jobs, testers).items():
+        yield f"{enumerated(users)} measure one after the other, because they share {enumerated(names)}."
     together_s = duration_s(jobs, testers)
     yield f"{_about(together_s)} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
 
