@@ -69,6 +69,12 @@ def report(
             raise PlanError("expected --format, --charts or --benchmark, and not two of them")
         if output and not charts:
             raise PlanError("--output is for --charts only; a report is written into its run's folder")
+        is_campaign = (folder / LOG_FILE).is_file()
+        if is_campaign and (form or charts or benchmark):
+            raise PlanError(
+                f"{folder} is a campaign, of which only the report is written: give the folder of one of its runs, "
+                f"such as {folder}/runs/RUN/TESTBED, or write all their trials by `natxy export {folder} --format csv`"
+            )
         if form:
             run = RunReader(folder).run
             compared = gateways_table(run)
@@ -78,7 +84,7 @@ def report(
             echo(benchmark_list(RunReader(folder).run, benchmark))
         elif charts:
             save_charts(RunReader(folder), charts, output)
-        elif (folder / LOG_FILE).is_file():
+        elif is_campaign:
             Console().print(f"Report: {write_campaign_report(folder)}", soft_wrap=True)
         else:
             console = Console()

@@ -32,6 +32,16 @@ def test_no_run_is_exit_2(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["report", str(tmp_path), "--format", "csv"]).exit_code == 2
 
 
+@pytest.mark.parametrize("option", ["--format=csv", "--charts=svg", "--benchmark=bigger-is-better"])
+def test_a_campaign_leads_to_its_runs_and_to_the_export(tmp_path: Path, option: str) -> None:
+    (tmp_path / "campaign.jsonl").touch()
+    done = CliRunner().invoke(app, ["report", str(tmp_path), option])
+    said = "".join(done.output.split())
+    assert done.exit_code == 2
+    assert "isacampaign" in said
+    assert f"`natxyexport{tmp_path}--formatcsv`" in said
+
+
 def test_charts_are_files_beside_the_run_or_elsewhere(tmp_path: Path) -> None:
     folder = quickstart(tmp_path / "run")
     done = CliRunner().invoke(app, ["report", str(folder), "--charts", "svg"])

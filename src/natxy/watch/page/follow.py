@@ -11,11 +11,13 @@ from typing import Final
 
 from rich.console import Console
 
+from natxy.campaign import LOG_FILE
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.events.lines import EVENTS_FILE, event_of
 from natxy.events.trials import TrialFinished
 from natxy.report.charts.search import SearchStep
+from natxy.results import RESULTS_FILE
 from natxy.results.trials import Purpose
 from natxy.search.outcome import Outcome
 from natxy.watch.plain import PlainWatch
@@ -45,9 +47,13 @@ class Follower:
         self._text = io.StringIO()
         self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))
         if not self._file.is_file():
+            if (folder / RESULTS_FILE).is_file():
+                raise PlanError(
+                    f"{folder} is a run without {EVENTS_FILE}, by an earlier natxy: `natxy report` shows it"
+                )
             raise PlanError(
-                f"{folder} has no {EVENTS_FILE}: it is no folder of a run, or of a natxy that wrote no events. `natxy "
-                "report` shows a run without them"
+                f"{folder}: nothing has begun there yet, neither a run ({EVENTS_FILE}) nor a campaign ({LOG_FILE}). "
+                "Give the folder of one, and if it has only just been started, try again in some seconds"
             )
         self.read()
 
