@@ -64,9 +64,9 @@ def test_runs_gateways_and_words(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert _completed("natxy report ", folder, monkeypatch) == ["runs/mine-1"]
     assert _completed("natxy compare runs/mine-1 runs/", folder, monkeypatch) == ["runs/mine-1"]
     assert _completed("natxy init --gateway nft", folder, monkeypatch) == ["nftables"]
-    assert _completed("natxy explain dist", folder, monkeypatch) == ["disturbed"]
+    assert _completed("natxy explain disturbe", folder, monkeypatch) == ["disturbed"]
     assert _completed("natxy help re", folder, monkeypatch)[:2] == ["resume", "report"]
-    assert _completed("natxy help dist", folder, monkeypatch) == ["disturbed"]
+    assert _completed("natxy help disturbe", folder, monkeypatch) == ["disturbed"]
 
 
 def test_answers_of_a_first_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,12 +19,14 @@ _COLUMNS: Final[dict[str, Sequence[str]]] = {
     "reference/report.md": ("verdict",),
     "reference/rpc.md": ("cause",),
     "reference/plan.md": ("field", "answer"),
+    "how-to/campaign.md": ("field",),
+    "reference/figures.md": ("column",),
     "reference/gateways.md": ("driver", "setting"),
     "reference/reference-gateway.md": ("field",),
     "explanation/conformance.md": ("standard",),
 }
 # The columns that say what a word means; the cells of others are shown after the name of their column.
-_MEANINGS: Final = frozenset({"meaning", "what it is"})
+_MEANINGS: Final = frozenset({"meaning", "what it is", "is"})
 _CELLS: Final = re.compile(r"(?<!\\)\|")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _ALTERNATIVE: Final = re.compile(r"(.+?) \((.+)\)")

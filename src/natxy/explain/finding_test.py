@@ -55,6 +55,9 @@ def subclasses(cls: type[Any]) -> set[type[Any]]:
         (["RFC 8219 §7.5"], "explanation/conformance.md", "back-to-back frames"),
         (["MLRsearch"], "reference/glossary.md", "RFC 9971"),
         (["conditional throughput"], "reference/glossary.md", "RFC 9971"),
+        (["dut_busy_s"], "reference/figures.md", "dut_reading_s"),
+        (["place"], "how-to/campaign.md", "place of labgrid"),
+        (["same_hardware"], "how-to/campaign.md", "name that testbeds share"),
         (["tsc_error_ppm"], "reference/glossary.md", "does not use"),
     ],
 )

@@ -30,9 +30,9 @@ def explain(
 ) -> None:
     """Explain a term that natxy uses.
 
-    WORD can be a term of the glossary, a verdict or its cause, an exit code, a field of a plan, a setting of a gateway,
-    or a section of an RFC: `natxy explain invalid`, `natxy explain exit code 3`, `natxy explain max_invalid`,
-    `natxy explain RFC 2544`.
+    WORD can be a term of the glossary, a verdict or its cause, an exit code, a field of a plan or of a campaign, a
+    setting of a gateway, a column of an export, or a section of an RFC: `natxy explain invalid`, `natxy explain exit
+    code 3`, `natxy explain max_invalid`, `natxy explain RFC 2544`.
     """
     with reported_errors():
         if words:
