@@ -49,7 +49,7 @@ class CampaignTestbed(PlanModel):
     place: Annotated[Place, Shorthand("name", "Place")] | None = None
     """Names the place that a job acquires before it begins, and releases when it has ended."""
     same_hardware: Name | None = None
-    """A name that testbeds share which can take each other's place."""
+    """A name that testbeds share which can stand in for each other."""
 
 
 class CampaignRun(PlanModel):

@@ -24,7 +24,7 @@ from natxy.system.whole_file import whole_file
 
 _NOTE: Final = (
     "Medians of N repetitions, with their 95 % confidence intervals in brackets if there are enough of them; in "
-    "parentheses, the share of the first place that has a result, unless one of both is a bound or of one repetition, "
+    "parentheses, the share of the first column that has a result, unless one of both is a bound or of one repetition, "
     "which cannot tell a difference from chance."
 )
 _NO_BREAK: Final = "\u00a0"
