@@ -63,7 +63,7 @@ def measure(testbeds: int, folder: Path) -> tuple[float, float, float]:
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     campaign = load_campaign(file)
     jobs = jobs_of(campaign, file)
-    lines = [*described_campaign(campaign, jobs, apart=False)]
+    lines = [*described_campaign(campaign, jobs, frozenset(), apart=False)]
     assert len(lines) > len(jobs) == testbeds * PLANS
     used = partial(workers, [*campaign.testbeds], at_once)
     first_s: list[float] = []

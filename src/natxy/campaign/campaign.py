@@ -40,6 +40,11 @@ class Workers(Protocol):
         """Waits for an outcome, and returns it with its testbed."""
 
 
+def done_before(jobs: Sequence[Job], folder: Path) -> frozenset[str]:
+    """Returns the keys of the jobs that have a result in the folder of their campaign."""
+    return frozenset(job.key for job in jobs if any(is_complete(folder / job.folder(each)) for each in job.plans))
+
+
 def carry_out_campaign(
     campaign: Campaign,
     jobs: Sequence[Job],
@@ -56,7 +61,7 @@ def carry_out_campaign(
     with sole_owner(folder), campaign_log(folder) as log:
         texts = _Texts()
         _check_plans(jobs, folder, texts)
-        done = frozenset(job.key for job in jobs if any(is_complete(folder / job.folder(each)) for each in job.plans))
+        done = done_before(jobs, folder)
         queue = Queue(jobs, [*campaign.testbeds], campaign.max_failures, done)
 
         def note(entry: Event) -> None:

@@ -33,13 +33,13 @@ def machines_of(campaign: Campaign) -> dict[str, str]:
     return {name: f"{target.host}:{target.port} {target.config}" if target else "" for name, target in targets.items()}
 
 
-def duration_s(jobs: Sequence[Job], testers: Mapping[str, str]) -> float:
+def duration_s(jobs: Sequence[Job], testers: Mapping[str, str], done: frozenset[str] = frozenset()) -> float:
     """Returns about the seconds until all jobs are measured, if none fails, by going through the campaign's queue.
 
-    `testers`: the machine of each testbed's tester. Testbeds that claim the same cores, ports or gateway measure one
-    after the other.
+    `testers`: the machine of each testbed's tester; `done`: keys of jobs that need no time. Testbeds that claim the
+    same cores, ports or gateway measure one after the other.
     """
-    queue = Queue(jobs, [*testers], max_failures=1)
+    queue = Queue(jobs, [*testers], max_failures=1, done=done)
     under_way: list[tuple[float, int, str, Job]] = []
     waiting: list[tuple[str, Job, frozenset[_Claim]]] = []
     held: dict[str, frozenset[_Claim]] = {}

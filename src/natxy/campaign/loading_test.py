@@ -59,6 +59,7 @@ def test_a_campaign_takes_as_long_as_its_slowest_testbed(file: Path) -> None:
     apart = {name: name for name in ("one", "two", "far")}
     assert duration_s([x, far], apart) == pytest.approx(x.estimate_s)
     assert duration_s([x, far, y], apart) == pytest.approx(x.estimate_s + y.estimate_s)
+    assert duration_s([x, far, y], apart, done=frozenset({x.key, far.key})) == pytest.approx(y.estimate_s)
 
 
 def test_testbeds_with_the_same_cores_or_gateway_measure_one_after_the_other(file: Path) -> None:

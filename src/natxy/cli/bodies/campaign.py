@@ -34,8 +34,9 @@ def cleaned_up(workers: AbstractContextManager[Workers]) -> Iterator[Workers]:
                 warn(f"{described(returned.entry)} could not be undone: {returned.problem}")
 
 
-def described_campaign(campaign: Campaign, jobs: Sequence[Job], *, apart: bool) -> Iterator[str]:
-    """Yields the lines of `--check`; `apart`: each testbed's worker is a machine of its own."""
+def described_campaign(campaign: Campaign, jobs: Sequence[Job], done: frozenset[str], *, apart: bool) -> Iterator[str]:
+    """Yields the lines of `--check`; `done`: keys of the jobs that are; `apart`: each testbed's worker is a machine of
+    its own."""
     yield f"{campaign.name}: {campaign.description}" if campaign.description else campaign.name
     runs, testbeds = Counter(job.run for job in jobs), campaign.testbeds
     yield f"{counted(len(jobs), 'job')}: {counted(len(runs), 'run')} on {counted(len(testbeds), 'testbed')}"
@@ -43,12 +44,16 @@ def described_campaign(campaign: Campaign, jobs: Sequence[Job], *, apart: bool) 
         (first, *others), plan = job.testbeds, next(iter(job.plans.values()))
         on = " or ".join([first, *others]) if job.place not in testbeds else job.place
         after = f", after {', '.join(sorted(job.after))}" if job.after else ""
-        yield f"- {job.key}: {counted(len(plan.experiments), 'experiment')} on {on}, {_about(job.estimate_s)}{after}"
-    one_s = sum(job.estimate_s for job in jobs)
+        about = "done before" if job.key in done else f"{_about(job.estimate_s)}{after}"
+        yield f"- {job.key}: {counted(len(plan.experiments), 'experiment')} on {on}, {about}"
+    left = [job for job in jobs if job.key not in done]
+    if not left:
+        yield "All jobs were done before."
+        return
     testers = {name: name for name in testbeds} if apart else machines_of(campaign)
-    for users, names in shared(jobs, testers).items():
+    for users, names in shared(left, testers).items():
         yield f"{enumerated(users)} measure one after the other, because they share {enumerated(names)}."
-    together_s = duration_s(jobs, testers)
+    one_s, together_s = sum(job.estimate_s for job in left), duration_s(jobs, testers, done)
     yield f"{_about(together_s)} on {counted(len(testbeds), 'testbed')}; {_about(one_s)} one after the other."
 
 

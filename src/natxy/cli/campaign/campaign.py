@@ -50,7 +50,7 @@ def campaign(
       4    runs are left that could not be measured
       130  interrupted; the same command continues
     """
-    from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign
+    from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign, done_before
     from natxy.campaign.carrying import carry_out
     from natxy.campaign.jobs import jobs_of
     from natxy.campaign.loading import load_campaign
@@ -61,7 +61,9 @@ def campaign(
     with reported_errors(), one_interrupt():
         found = load_campaign(file)
         jobs = jobs_of(found, file)
-        console.say("\n".join(described_campaign(found, jobs, apart=scheduler is not None)))
+        folder = output or CAMPAIGNS / found.name
+        done = done_before(jobs, folder)
+        console.say("\n".join(described_campaign(found, jobs, done, apart=scheduler is not None)))
         if scheduler is None:
             check_places(found)
         if only_check:
@@ -71,7 +73,6 @@ def campaign(
             from natxy.campaign.cluster import workers
         except ModuleNotFoundError as error:
             raise ExtraMissingError("`natxy campaign`", "campaign") from error
-        folder = output or CAMPAIGNS / found.name
         states = carry_out_campaign(
             found,
             jobs,

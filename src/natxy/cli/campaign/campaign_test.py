@@ -110,6 +110,8 @@ def test_all_is_measured_and_then_what_was_left_is_given_back(
     assert "1 of 1 job measured" in done.output
     assert (tmp_path / "out/report.html").exists()
     assert asked == [True]
+    checked = natxy("campaign", file, "--output", tmp_path / "out", "--check").output.splitlines()
+    assert checked[-2:] == ["- x/one: 2 experiments on one, done before", "All jobs were done before."]
 
 
 def test_runs_that_are_left_have_an_exit_code_of_their_own(file: Path, tmp_path: Path) -> None:

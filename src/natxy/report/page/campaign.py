@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from natxy.campaign.log import JobEnded, JobStarted
 from natxy.campaign.queue import JobState
 from natxy.campaign.results import CampaignResults, JobResult, read_campaign
 from natxy.report.page.html import REPORT_FILE
@@ -59,7 +60,9 @@ def write_campaign_report(folder: Path) -> Path:
 
 def render(campaign: CampaignResults, folder: Path) -> str:
     """Returns the page; `folder`: that of the campaign, where the links lead to."""
-    times = [entry.time for entry in campaign.entries]
+    # A session that finds all jobs done measures nothing.
+    measuring = [entry for entry in campaign.entries if isinstance(entry, JobStarted | JobEnded)]
+    times = [entry.time for entry in measuring or campaign.entries]
     return template("campaign.html.j2", Explainer()).render(
         name=campaign.name,
         style=style(),

@@ -99,6 +99,16 @@ def test_a_job_under_way_and_one_that_waits_are_shown(tmp_path: Path) -> None:
     assert "<b>y on one</b>: waiting" in page
 
 
+def test_a_session_that_measures_nothing_does_not_move_the_end(tmp_path: Path) -> None:
+    job = LoggedJob(run="x", place="one")
+    start, end = CampaignStarted(name="night", jobs=(job,), done=0), CampaignEnded(left=())
+    moments = [f"2026-11-26T07:{minute}:00.000+00:00" for minute in range(10, 16)]
+    entries = [start, *attempt(job, "one", "runs/x/one"), end, start, end]
+    log(tmp_path, *(entry.model_copy(update={"time": time}) for entry, time in zip(entries, moments, strict=True)))
+    page = write_campaign_report(tmp_path).read_text()
+    assert "2026-11-26 07:11:00 to 2026-11-26 07:12:00 UTC" in page
+
+
 def test_what_a_killed_session_began_waits_in_the_next_one(tmp_path: Path) -> None:
     names = (LoggedJob(run="x", place="one"), LoggedJob(run="y", place="one"))
     begun = [JobStarted(run=run, place="one", testbed="one", folder=f"runs/{run}/one") for run in ("x", "y")]
