@@ -136,8 +136,11 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address)
         page = fetched(address)
         assert '<script src="page.js">' in page
-        assert re.search(r'(src|href)="(?!page\.js|charts\.js|data:,)', page) is None
+        assert re.search(r'(src|href)="(?!page\.js|charts\.js|report\.html|data:,)', page) is None
         parts = first_parts(address)
+        for part in ("state", "plan"):
+            assert str(parts[part]) in page, "it can be read before any script runs, and without one"
+        assert "finished 1 of 1" in page
         assert '<span class="badge done">done</span>' in str(parts["state"])
         assert re.search(r"<td>1 of 1</td><td>.* kfps per direction", str(parts["plan"]))
         assert "report.html" in str(parts["state"])
@@ -150,8 +153,10 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
             address.rsplit("/", 2)[0] + "/",
             address + "plan.yaml",
         ):
-            with pytest.raises(urllib.error.HTTPError, match="404"):
+            with pytest.raises(urllib.error.HTTPError, match="404") as refused:
                 fetched(wrong)
+            said = refused.value.read().decode()
+            assert "its token" in said or wrong.endswith("history.html")
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "run").iterdir()} == before
     assert (tmp_path / "state" / "natxy" / "watch-secret").stat().st_mode & 0o077 == 0
 
@@ -228,6 +233,7 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
             f"fail, traffic at 505 kfps per direction: {HOSTILE}"
         )
         assert tab.violations() == []
+        assert tab.evaluate("document.getElementById('connection').innerText") == "live"
         server.kill()
         tab.wait_for("document.getElementById('connection').className == 'lost'")
         run.begin(2, 257_500)
@@ -236,6 +242,7 @@ def test_a_browser_shows_a_run_as_it_goes_on_even_after_the_server_was_killed(
         tab.wait_for("document.getElementById('connection').className == 'good'")
         run.tell(RunFinished(state=RunState.INTERRUPTED, reason="interrupted"))
         tab.wait_for("document.querySelector('#state .badge').innerText == 'interrupted'")
+        assert tab.evaluate("document.getElementById('connection').innerText") == "connected"
         assert tab.evaluate("document.querySelector('img')") is None
         assert [text for text in tab.problems if "net::ERR_" not in text] == []
 

@@ -71,7 +71,8 @@ class Viewed:
             self._own_cores.keep_off(view.tester_cores)
 
     def page(self) -> Response:
-        return HTMLResponse(page(self._view), headers=_HEADERS)
+        self._refresh()
+        return HTMLResponse(page(self._view, self._parts), headers=_HEADERS)
 
     def other(self, name: str) -> Response:
         if name not in other_pages(self._folder):
@@ -159,7 +160,18 @@ def application(folder: Path, token: str) -> Starlette:
     endpoints = {"": shown, "page.js": _script, "charts.js": _charts_script, "events": events}
     endpoints |= dict.fromkeys(OTHER_PAGES, other)
     roots = (f"/{token}/", f"/{token}/{{run:path}}/")
-    return Starlette(routes=[Route(root + path, to) for root in roots for path, to in endpoints.items()])
+    routes = [Route(root + path, to) for root in roots for path, to in endpoints.items()]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _nothing_here})
+
+
+async def _nothing_here(_: Request, error: HTTPException) -> Response:
+    return Response(
+        f"{error.status_code} {error.detail}\n\nOnly the whole address that `natxy watch` printed, with its token, has "
+        "something to show, and the pages that are linked there.\n",
+        status_code=error.status_code,
+        media_type="text/plain",
+        headers=_HEADERS,
+    )
 
 
 async def _script(_: Request) -> Response:

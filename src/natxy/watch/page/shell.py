@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -46,9 +46,10 @@ class View(Protocol):
         """Returns the parts of the page by name, as JSON: `state` and `plan`, which are HTML, `log`, and charts."""
 
 
-def page(view: View) -> str:
-    """Returns the page, which fetches everything else."""
-    return rendered("page.html.j2", name=view.name, style=style(), charts=view.charts)
+def page(view: View, parts: Mapping[str, str]) -> str:
+    """Returns the page with its present parts of text; it fetches what changes, and the charts."""
+    shown = {name: json.loads(parts.get(name, '""')) for name in ("state", "plan", "log")}
+    return rendered("page.html.j2", name=view.name, style=style(), charts=view.charts, **shown)
 
 
 def script() -> str:

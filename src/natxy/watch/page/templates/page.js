@@ -3,10 +3,16 @@
 const connection = document.getElementById("connection");
 const AGAIN_MS = 2000;
 const TITLE = document.title;
+let going = false;
 
 function told(text, kind) {
   connection.textContent = text;
   connection.className = kind;
+}
+
+// What has ended may be resumed, which the page would show.
+function connected() {
+  told(going ? "live" : "connected", "good");
 }
 
 function showHtml(name, html) {
@@ -36,6 +42,8 @@ function showLog(text) {
 // How far it is can be read in the browser's list of tabs as well.
 function showTitle() {
   const bar = document.querySelector("#state progress");
+  going = Boolean(bar && bar.value < bar.max);
+  if (connection.className === "good") connected();
   document.title = bar ? `${Math.floor((100 * bar.value) / bar.max)} % · ${TITLE}` : TITLE;
 }
 
@@ -48,7 +56,7 @@ function showChart(name, spec) {
 
 function connect() {
   const source = new EventSource("events");
-  source.onopen = () => told("live", "good");
+  source.onopen = connected;
   source.onerror = () => {
     told("the server of this page does not answer; trying again", "lost");
     // A browser gives up after some errors.
@@ -63,4 +71,7 @@ function connect() {
   }
 }
 
+const firstLog = document.getElementById("log");
+firstLog.scrollTop = firstLog.scrollHeight;
+showTitle();
 connect();
