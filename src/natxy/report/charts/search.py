@@ -25,6 +25,8 @@ _WORDS: Final = dict(zip(Outcome, (*_LOOKS, "invalid (tester)"), strict=True))
 _HEIGHT: Final = 260
 _LEAST_STEP_WIDTH: Final = 6
 _AXIS_WIDTH: Final = 80
+# About 6 pixels of the narrowest axis on a page.
+_LETTER: Final = 0.016
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ def search_chart(steps: Sequence[SearchStep], *, name: str, title: str, unit: st
         },
         {
             "data": {"values": list(_bands(repetitions))},
-            "mark": {"type": "text", "y": 8, "clip": True},
-            "encoding": {"x": {"field": "middle", **across}, "text": {"field": "repetition"}},
+            "mark": {"type": "text", "y": 8, "align": "left", "dx": 3, "clip": True},
+            "encoding": {"x": {"field": "first", **across}, "text": {"field": "repetition"}},
         },
     ]  # fmt: skip
     if median is not None:
@@ -116,13 +118,18 @@ def _marks(steps: Sequence[SearchStep], rate: Spec, across: Spec) -> Spec:
 
 
 def _bands(repetitions: Sequence[tuple[int, Sequence[SearchStep]]]) -> Iterator[Row]:
-    """Yields the part of the axis for each repetition; every second one is shaded."""
-    first = 0
+    """Yields the part of the axis for each repetition, with a label where there is room; every second one is shaded."""
+    count = sum(len(steps) for _, steps in repetitions)
+    first, free = 0, 0.0
     for index, (number, steps) in enumerate(repetitions):
         last = first + len(steps)
+        text = f"repetition {number}" if index == 0 else f"{number}"
+        ends = first + _LETTER * (len(text) + 1) * count
+        # A number that has no room is left out: it would be written over the next.
+        fits = index == 0 or (free <= first and ends <= count)
+        free = ends if fits else free
         yield {
-            "repetition": f"repetition {number}" if index == 0 else f"{number}",
-            "first": first - 0.5, "last": last - 0.5, "middle": (first + last - 1) / 2, "shaded": index % 2 == 1,
+            "repetition": text if fits else "", "first": first - 0.5, "last": last - 0.5, "shaded": index % 2 == 1,
         }  # fmt: skip
         first = last
 

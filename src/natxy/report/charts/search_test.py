@@ -50,10 +50,10 @@ def test_the_legend_names_what_there_is() -> None:
 
 
 def test_repetitions_follow_each_other_and_every_second_one_is_shaded() -> None:
-    tried = [step for number in (1, 2, 3) for step in steps(*[Outcome.PASS] * number, repetition=number)]
+    tried = [step for number in (1, 2, 3) for step in steps(*[Outcome.PASS] * (number + 1), repetition=number)]
     bands = rows(chart(tried), "shaded")
     assert [(band["first"], band["last"], band["shaded"]) for band in bands] == [
-        (-0.5, 0.5, False), (0.5, 2.5, True), (2.5, 5.5, False),
+        (-0.5, 1.5, False), (1.5, 4.5, True), (4.5, 8.5, False),
     ]  # fmt: skip
     assert [band["repetition"] for band in bands] == ["repetition 1", "2", "3"]
 
@@ -67,6 +67,19 @@ def test_a_bracket_only_closes_and_what_decides_nothing_moves_it_not(outcomes: l
         assert after["high"] <= before["high"] or after["high"] == after["low"]
         if outcome in (Outcome.INVALID, Outcome.UNPREPARED):
             assert (after["low"], after["high"]) == (before["low"], before["high"])
+
+
+def test_numbers_of_repetitions_are_left_out_where_they_would_overlap() -> None:
+    tried = [step for number in range(214, 254) for step in steps(*[Outcome.PASS] * 5, repetition=number)]
+    bands = rows(chart(tried), "shaded")
+    shown = [
+        (str(row["repetition"]), (float(str(row["first"])) + 0.5) / len(tried)) for row in bands if row["repetition"]
+    ]
+    assert shown[0][0] == "repetition 214"
+    assert 10 < len(shown) < 20
+    letter = 1 / 65
+    for (text, at), after in zip(shown, [*(at for _, at in shown[1:]), 1.0], strict=True):
+        assert at + letter * len(text) < after
 
 
 def test_a_long_search_gets_a_wide_picture() -> None:
