@@ -324,6 +324,24 @@ def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPla
         assert server.wait(HANG_S) == 130
 
 
+def test_a_run_that_waits_for_cores_says_so_in_the_matrix(plan: ResolvedPlan, tmp_path: Path) -> None:
+    night = Night(tmp_path / "night")
+    view = CampaignView(night.folder)
+    (night.folder / "runs/x").mkdir(parents=True)
+    night.tell(JobStarted(**night.job("x")))
+    assert view.read()
+    log = night.folder / "runs/x/one.log"
+    log.write_text(f"warning: waiting for core 0, which process 7 {HOSTILE} holds\n\n")
+    assert view.read()
+    assert not view.read()
+    shown = json.loads(view.parts()["plan"])
+    assert "<br>warning: waiting for core 0, which process 7 " in shown
+    assert HOSTILE not in shown
+    Run(night.folder / "runs/x/one", plan).begin(1, 505_000)
+    assert view.read()
+    assert "waiting for core 0" not in json.loads(view.parts()["plan"])
+
+
 def test_a_campaign_takes_cores_while_its_runs_measure_on_this_machine(plan: ResolvedPlan, tmp_path: Path) -> None:
     night = Night(tmp_path / "night")
     view = CampaignView(night.folder)

@@ -86,12 +86,17 @@ def ended(task: Task, code: int, begin: int, *, refused: bool) -> Outcome:
     return Outcome(Ending.REFUSED if refused else Ending.FAILED, code, _reason(code, task.log, begin))
 
 
+def last_lines(log: Path, begin: int = 0) -> list[str]:
+    """Returns the lines at the end of a log that are not empty, as far as they are behind `begin`."""
+    with log.open("rb") as file:
+        file.seek(max(begin, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+        return [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+
+
 def _reason(code: int, log: Path, begin: int) -> str:
     """Returns what natxy said at its end; `begin` is where its output begins in the log."""
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
-    with log.open("rb") as file:
-        file.seek(max(begin, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-        lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    lines = last_lines(log, begin)
     said = [line.removeprefix("natxy: ") for line in lines if line.startswith(("natxy: ", "Exit code "))]
     return (said or lines or [f"exit code {code}"])[-1]

@@ -12,6 +12,7 @@ from natxy.campaign import LOG_FILE
 from natxy.campaign.log import JobStarted
 from natxy.campaign.queue import JobState
 from natxy.campaign.results import JobResult, read_campaign
+from natxy.campaign.task import last_lines
 from natxy.campaign.telling import told
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
@@ -30,6 +31,7 @@ class CampaignView:
         self._folder = folder
         self._size = -1
         self._measuring: dict[str, Follower] = {}
+        self._printed: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self.read()
 
@@ -99,9 +101,11 @@ class CampaignView:
         """Takes what a run has written since; returns whether it was anything."""
         if follower := self._measuring.get(folder):
             return follower.read()
-        # A run behind ssh has no events here before it comes home.
+        # A run behind ssh has no events here before it comes home, and one that waits for cores none at all.
         if not (self._folder / folder / EVENTS_FILE).is_file():
-            return False
+            before = self._printed.get(folder)
+            self._printed[folder] = self._last_line(folder)
+            return self._printed[folder] != before
         self._measuring[folder] = Follower(self._folder / folder)
         return True
 
@@ -114,12 +118,21 @@ class CampaignView:
         return replace(shown, text=self._doing(job) if job.state is JobState.RUNNING else shown.text, link=link)
 
     def _doing(self, job: JobResult) -> str:
-        """Returns how far a run is and which experiment it measures; nothing as long as it has told nothing."""
-        state = self._measuring[job.folder].state if job.folder in self._measuring else None
-        if state is None or state.experiment is None:
+        """Returns how far a run is and which experiment it measures, or without events the last line that it printed;
+        nothing as long as it has told nothing."""
+        if job.folder not in self._measuring:
+            return self._printed.get(job.folder or "", "")
+        state = self._measuring[job.folder].state
+        if state.experiment is None:
             return ""
         left = f", {state.time_left_text} left" if state.time_left_text else ""
         return f"{100 * state.share_done:.0f} %{left}: {state.experiment.title}"
+
+    def _last_line(self, folder: str) -> str:
+        """Returns the last line that a run printed, such as that it waits for cores; an empty one if there is none."""
+        log = self._folder / f"{folder}.log"
+        lines = last_lines(log) if log.is_file() else []
+        return plain(lines[-1]) if lines else ""
 
     def _log(self) -> list[str]:
         lines = [f"{entry.time[11:19]} {text}" for entry in self._campaign.entries if (text := told(entry))]
