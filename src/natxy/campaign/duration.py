@@ -21,7 +21,7 @@ _CORES: Final = range(1024)
 
 
 class _Claim(NamedTuple):
-    """What only one run may use at a time; `machine`: the one that it belongs to, empty for this one and for none."""
+    """Names what only one run may use at a time; `machine`: the one it belongs to, empty for this one or for none."""
 
     machine: str
     name: str
