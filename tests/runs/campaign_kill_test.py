@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import pytest
 
-from natxy.campaign.task import is_complete
+from natxy.campaign.attempt.task import is_complete
 from natxy.system.ledger import Ledger
 from tests.support import needs
 from tests.support.command import HANG_S, command

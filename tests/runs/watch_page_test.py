@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from natxy.campaign.jobs.queue import Ending
 from natxy.campaign.log import CampaignStarted, JobEnded, JobStarted, LoggedJob, campaign_log
-from natxy.campaign.queue import Ending
 from natxy.engine.messages.results import Cause, Verdict
 from natxy.events.base import Event
 from natxy.events.lines import EVENTS_FILE

@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Callable
 
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.jobs.queue import Ending
 
 
 def until_asked(task: Task, wanted: Callable[[], bool]) -> Outcome:

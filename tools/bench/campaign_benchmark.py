@@ -16,12 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from natxy.campaign.attempt.task import Outcome, Task
 from natxy.campaign.campaign import carry_out_campaign
 from natxy.campaign.cluster import workers
-from natxy.campaign.jobs import jobs_of
-from natxy.campaign.loading import load_campaign
-from natxy.campaign.queue import Ending, JobState
-from natxy.campaign.task import Outcome, Task
+from natxy.campaign.jobs.jobs import jobs_of
+from natxy.campaign.jobs.loading import load_campaign
+from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.cli.bodies.campaign import described_campaign
 from tools.bench.speed_tables import put
 

@@ -8,7 +8,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 
-from natxy.campaign.jobs import Job
+from natxy.campaign.attempt.task import Outcome, Task, fingerprint, is_complete
+from natxy.campaign.jobs.jobs import Job
+from natxy.campaign.jobs.model import Campaign, CampaignTestbed
+from natxy.campaign.jobs.queue import JobState, Queue
 from natxy.campaign.log import (
     INTERRUPTED,
     CampaignEnded,
@@ -19,9 +22,6 @@ from natxy.campaign.log import (
     TestbedSetAside,
     campaign_log,
 )
-from natxy.campaign.model import Campaign, CampaignTestbed
-from natxy.campaign.queue import JobState, Queue
-from natxy.campaign.task import Outcome, Task, fingerprint, is_complete
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.plan.experiment import ResolvedPlan

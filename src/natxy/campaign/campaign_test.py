@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from natxy.campaign.attempt.here import carry_out_here
+from natxy.campaign.attempt.task import Outcome, Task, is_complete
 from natxy.campaign.campaign import Workers, carry_out_campaign
-from natxy.campaign.here import carry_out_here
-from natxy.campaign.jobs import Job
+from natxy.campaign.jobs.jobs import Job
+from natxy.campaign.jobs.model import Campaign
+from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.campaign.log import (
     CampaignEnded,
     CampaignStarted,
@@ -25,10 +28,7 @@ from natxy.campaign.log import (
     campaign_log,
     read_log,
 )
-from natxy.campaign.model import Campaign
-from natxy.campaign.queue import Ending, JobState
 from natxy.campaign.results import read_campaign
-from natxy.campaign.task import Outcome, Task, is_complete
 from natxy.errors import PlanError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
@@ -222,7 +222,7 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     folder = tmp_path / "runs/x/one"
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from natxy.campaign.here import carry_out_here\nfrom natxy.campaign.task import Task\n"
+        "from natxy.campaign.attempt.here import carry_out_here\nfrom natxy.campaign.attempt.task import Task\n"
         "carry_out_here(Task('x/one', Path(sys.argv[1]), sys.stdin.read()), lambda: True)"
     )
     with subprocess.Popen([sys.executable, "-c", code, folder], stdin=subprocess.PIPE, text=True) as worker:

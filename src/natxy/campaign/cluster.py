@@ -20,8 +20,8 @@ from typing import Any, Final
 import dask
 from distributed import Client, Future, Scheduler, SpecCluster, Worker, get_worker
 
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from natxy.system.temporary_folder import temporary_folder
 

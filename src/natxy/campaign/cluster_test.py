@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from tests.support.campaign_tasks import until_asked
 from tests.support.command import HANG_S

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from natxy import __version__
 from natxy.campaign import LOG_FILE
-from natxy.campaign.model import NAME_PATTERN
-from natxy.campaign.queue import Ending, JobState
+from natxy.campaign.jobs.model import NAME_PATTERN
+from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.system.whole_file import appended_file

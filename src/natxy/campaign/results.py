@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from natxy.campaign.attempt.task import is_complete
+from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.campaign.log import (
     INTERRUPTED,
     CampaignEnded,
@@ -17,8 +19,6 @@ from natxy.campaign.log import (
     TestbedSetAside,
     read_log,
 )
-from natxy.campaign.queue import Ending, JobState
-from natxy.campaign.task import is_complete
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.results.reader import RunReader

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from natxy.campaign.jobs.queue import Ending
 from natxy.campaign.log import CampaignStarted, JobEnded, JobStarted, TestbedSetAside
-from natxy.campaign.queue import Ending
 from natxy.events.base import Event
 from natxy.plan.model.units import counted
 

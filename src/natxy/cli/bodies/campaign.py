@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from natxy.campaign.attempt.place import missing_client
 from natxy.campaign.campaign import Workers
-from natxy.campaign.duration import duration_s, machines_of, shared
-from natxy.campaign.jobs import Job
-from natxy.campaign.model import Campaign
-from natxy.campaign.place import missing_client
-from natxy.campaign.queue import JobState
+from natxy.campaign.jobs.duration import duration_s, machines_of, shared
+from natxy.campaign.jobs.jobs import Job
+from natxy.campaign.jobs.model import Campaign
+from natxy.campaign.jobs.queue import JobState
 from natxy.campaign.telling import told
 from natxy.cleanup.leftovers import described, give_back
 from natxy.cli.console import LastingConsole

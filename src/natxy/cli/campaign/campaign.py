@@ -50,10 +50,10 @@ def campaign(
       4    runs are left that could not be measured
       130  interrupted; the same command continues
     """
+    from natxy.campaign.attempt.carrying import carry_out
     from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign, done_before
-    from natxy.campaign.carrying import carry_out
-    from natxy.campaign.jobs import jobs_of
-    from natxy.campaign.loading import load_campaign
+    from natxy.campaign.jobs.jobs import jobs_of
+    from natxy.campaign.jobs.loading import load_campaign
     from natxy.cli.bodies.campaign import check_places, cleaned_up, described_campaign, end, tell
     from natxy.report.page.campaign import write_campaign_report
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from natxy.campaign import LOG_FILE
+from natxy.campaign.attempt.task import last_lines
+from natxy.campaign.jobs.queue import JobState
 from natxy.campaign.log import JobStarted
-from natxy.campaign.queue import JobState
 from natxy.campaign.results import JobResult, read_campaign
-from natxy.campaign.task import last_lines
 from natxy.campaign.telling import told
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE

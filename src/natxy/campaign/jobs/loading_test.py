@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign.duration import duration_s, machines_of, shared
-from natxy.campaign.jobs import jobs_of
-from natxy.campaign.loading import load_campaign
+from natxy.campaign.jobs.duration import duration_s, machines_of, shared
+from natxy.campaign.jobs.jobs import jobs_of
+from natxy.campaign.jobs.loading import load_campaign
 from natxy.errors import PlanError
 
 PLAN = """

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from natxy.campaign.here import carry_out_here
-from natxy.campaign.place import Holding, held_place
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
-from natxy.campaign.there import carry_out_there
+from natxy.campaign.attempt.here import carry_out_here
+from natxy.campaign.attempt.place import Holding, held_place
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.attempt.there import carry_out_there
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import DutError
 
 

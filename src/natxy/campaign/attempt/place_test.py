@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign.carrying import carry_out
-from natxy.campaign.model import Place
-from natxy.campaign.place import held_place
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
+from natxy.campaign.attempt.carrying import carry_out
+from natxy.campaign.attempt.place import held_place
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.jobs.model import Place
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import DutError
 from tests.support.command import HANG_S
 from tests.support.timing import wait_until
@@ -38,8 +38,8 @@ esac
 PLACE = Place(name="rack1", coordinator="lab:20408")
 HOLD = """
 import sys
-from natxy.campaign.model import Place
-from natxy.campaign.place import held_place
+from natxy.campaign.jobs.model import Place
+from natxy.campaign.attempt.place import held_place
 with held_place(Place(name="rack1", coordinator="lab:20408"), "night-1", lambda: True):
     print("held", flush=True)
     sys.stdin.read()
@@ -48,8 +48,8 @@ with held_place(Place(name="rack1", coordinator="lab:20408"), "night-1", lambda:
 # Its program goes on after it was killed, until their input ends, like a natxy that gives everything back.
 HOLD_WITH_PROGRAM = """
 import subprocess, sys
-from natxy.campaign.model import Place
-from natxy.campaign.place import held_place
+from natxy.campaign.jobs.model import Place
+from natxy.campaign.attempt.place import held_place
 with held_place(Place(name="rack1", coordinator="lab:20408"), "night-1", lambda: True) as holding:
     program = subprocess.Popen(["cat"], stdout=subprocess.DEVNULL, pass_fds=[holding.descriptor])
     print("held", flush=True)

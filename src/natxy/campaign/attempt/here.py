@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Final
 
-from natxy.campaign.place import Holding
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task, ended, is_complete
+from natxy.campaign.attempt.place import Holding
+from natxy.campaign.attempt.task import Outcome, Task, ended, is_complete
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from natxy.results.reader import RunReader
 from natxy.run.folder import sole_owner

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.campaign.model import Place
+from natxy.campaign.jobs.model import Place
 from natxy.errors import DutError
 
 _CLIENT: Final = "labgrid-client"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.campaign import there as there_module
-from natxy.campaign.model import Tester
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task
-from natxy.campaign.there import carry_out_there, folder_there
+from natxy.campaign.attempt import there as there_module
+from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.attempt.there import carry_out_there, folder_there
+from natxy.campaign.jobs.model import Tester
+from natxy.campaign.jobs.queue import Ending
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
@@ -175,7 +175,7 @@ def test_what_does_not_end_there_is_given_up(tester: Tester, tmp_path: Path, mon
 def test_campaigns_of_two_machines_share_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, found = task(tmp_path, 1), set()
     for name in ("one", "two", "none"):
-        monkeypatch.setattr("natxy.campaign.task._MACHINE_ID", tmp_path / name)
+        monkeypatch.setattr("natxy.campaign.attempt.task._MACHINE_ID", tmp_path / name)
         if name != "none":
             (tmp_path / name).write_text(f"{name}\n")
         found.add(folder_there(given))

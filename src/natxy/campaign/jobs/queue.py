@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from natxy.campaign.jobs import Job
+from natxy.campaign.jobs.jobs import Job
 
 # Attempts of a job on one testbed.
 _MOST_ATTEMPTS: Final = 3

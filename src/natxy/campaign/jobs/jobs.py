@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from natxy.campaign.model import Campaign, CampaignRun
+from natxy.campaign.jobs.model import Campaign, CampaignRun
 from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.campaign.jobs import Job
-from natxy.campaign.queue import Ending, JobState, Queue
+from natxy.campaign.jobs.jobs import Job
+from natxy.campaign.jobs.queue import Ending, JobState, Queue
 
 PLAN: Any = SimpleNamespace()
 

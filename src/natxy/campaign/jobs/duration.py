@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from natxy.campaign.jobs import Job
-from natxy.campaign.model import Campaign
-from natxy.campaign.queue import Ending, Queue
+from natxy.campaign.jobs.jobs import Job
+from natxy.campaign.jobs.model import Campaign
+from natxy.campaign.jobs.queue import Ending, Queue
 from natxy.locks.session import claims
 from natxy.run.cores import most_cores
 
@@ -43,6 +43,7 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str], done: frozenset[
     under_way: list[tuple[float, int, str, Job]] = []
     waiting: list[tuple[str, Job, frozenset[_Claim]]] = []
     held: dict[str, frozenset[_Claim]] = {}
+    used: set[_Claim] = set()
     now_s, count = 0.0, 0
     busy: set[str] = set()
     offered = [*testers]
@@ -51,7 +52,6 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str], done: frozenset[
             if testbed not in busy and (job := queue.take(testbed)):
                 busy.add(testbed)
                 waiting.append((testbed, job, _claims(job, testbed, testers[testbed])))
-        used: set[_Claim] = set().union(*held.values())
         for each in [*waiting]:
             testbed, job, claimed = each
             if used.isdisjoint(claimed):
@@ -64,7 +64,7 @@ def duration_s(jobs: Sequence[Job], testers: Mapping[str, str], done: frozenset[
             return now_s
         now_s, _, testbed, job = heapq.heappop(under_way)
         busy.discard(testbed)
-        del held[testbed]
+        used -= held.pop(testbed)
         offered = [testbed, *queue.finish(job, testbed, Ending.DONE)]
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from natxy.campaign.model import Place, Tester
-from natxy.campaign.queue import Ending
+from natxy.campaign.jobs.model import Place, Tester
+from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State

@@ -16,9 +16,9 @@ from typing import IO, Any, Final, TypeVar
 
 import asyncssh
 
-from natxy.campaign.model import Tester
-from natxy.campaign.queue import Ending
-from natxy.campaign.task import Outcome, Task, ended, fingerprint, is_complete
+from natxy.campaign.attempt.task import Outcome, Task, ended, fingerprint, is_complete
+from natxy.campaign.jobs.model import Tester
+from natxy.campaign.jobs.queue import Ending
 from natxy.dut.transport.ssh import UnreachableError, connect
 from natxy.errors import DutError, PlanError
 
