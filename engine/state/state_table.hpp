@@ -109,7 +109,7 @@ class StateTable {
   static constexpr int kForWriting = 1;
   static constexpr int kSecondLevel = 2;
 
-  // Of an entry in both arrays, which are one piece of memory.
+  // The bytes of an entry in both arrays, which are one piece of memory.
   static constexpr std::uint64_t kBytes = sizeof(StateEntry<F>) + 2 * EntryAddress<F>::kPrefixBits / 8;
 
   static constexpr auto kRelaxed = std::memory_order_relaxed;

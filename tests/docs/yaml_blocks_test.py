@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 from ruamel.yaml import YAML
 
-from natxy.campaign.jobs import jobs_of
-from natxy.campaign.loading import load_campaign
+from natxy.campaign.jobs.jobs import jobs_of
+from natxy.campaign.jobs.loading import load_campaign
 from natxy.plan.caveats import CaveatKind, by_kind
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.scale import left_to_the_dut

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
@@ -29,11 +31,20 @@ from natxy.testbeds.vm.image import VmImage, find_image
 from natxy.testbeds.vm.qemu import GUEST_ADDRESS, MANAGEMENT_MAC, MANAGEMENT_NETWORK
 from natxy.testbeds.vm.qmp import QemuMonitor
 from natxy.testbeds.vm.taps import tap
+from tests.support import needs
 from tests.support.sshd import running_sshd
 
 SOURCES: Final = Path(__file__).resolve().parents[2]
 ENGINE: Final = SOURCES / "build" / "engine-x86-64-v3" / "natxy-engine"
 """The engine for a CPU without AVX-512, which QEMU does not emulate."""
+NEEDS: Final = [
+    *needs.LAB,
+    *[needs.VM, needs.programs("ssh"), pytest.mark.cards],
+    pytest.mark.skipif(
+        not ENGINE.exists(), reason="the engine for QEMU's CPU is not built: run `make portable-x86-64-v3`"
+    ),
+]
+"""The marks of tests that boot such machines."""
 CORES: Final = 3
 _HUGEPAGES: Final = 384
 _BOOT_S: Final = 400

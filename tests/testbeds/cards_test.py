@@ -24,15 +24,9 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import NatxyError
 from tests.support import needs
 from tests.support.engine_trials import ADDRESSES, first_progress, stream_from, trial
-from tests.support.pci_guest import E1000E, ENGINE, PAIRS, VIRTIO, Pair, PciGuest, pci_guest
+from tests.support.pci_guest import E1000E, NEEDS, PAIRS, VIRTIO, Pair, PciGuest, pci_guest
 
-pytestmark = [
-    *needs.LAB,
-    *[needs.VM, needs.TUN, needs.programs("ssh"), pytest.mark.cards],
-    pytest.mark.skipif(
-        not ENGINE.exists(), reason="the engine for QEMU's CPU is not built: run `make portable-x86-64-v3`"
-    ),
-]
+pytestmark = [*NEEDS, needs.TUN]
 
 # QEMU shares the machine with the other tests.
 RATE_FPS: Final = 500

@@ -24,16 +24,9 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.qemu import MANAGEMENT_NETWORK
-from tests.support import needs
-from tests.support.pci_guest import ENGINE, SOURCES, SSH_PORT, VIRTIO, PciGuest, booted_guest, silent_namespace
+from tests.support.pci_guest import ENGINE, NEEDS, SOURCES, SSH_PORT, VIRTIO, PciGuest, booted_guest, silent_namespace
 
-pytestmark = [
-    *needs.LAB,
-    *[needs.VM, needs.programs("ssh"), pytest.mark.cards],
-    pytest.mark.skipif(
-        not ENGINE.exists(), reason="the engine for QEMU's CPU is not built: run `make portable-x86-64-v3`"
-    ),
-]
+pytestmark = NEEDS
 
 TESTERS: Final = 2
 # All frames of a trial together pass a token bucket, which is full at first.

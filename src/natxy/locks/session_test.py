@@ -122,7 +122,7 @@ def test_each_machine_is_reserved_on_itself(tmp_path: Path, monkeypatch: pytest.
 
     with reserved(plan, 1, Told()) as losses:
         assert held == [("a", None), ("b", None), ("b", 2222)]
-        # They arrive in other threads, and are told in that of the run.
+        # They arrive in other threads; the run's own thread tells them.
         assert told == []
         LossesTold(losses, Told()).receive(Warned(text="next"))
     assert [text.partition(" is lost with")[0] for text in told] == [

@@ -53,6 +53,25 @@ def test_a_machine_is_one_testers_at_a_time_and_free_without_its_connection(sshd
     assert not thread.is_alive()
 
 
+class Another(threading.Thread):
+    """Reserves the machine for a moment, as another run does; `got` says that it was its turn."""
+
+    def __init__(self, sshd: Sshd, waiting: Callable[[], None]) -> None:
+        super().__init__()
+        self.got = threading.Event()
+        self._sshd, self._waiting = sshd, waiting
+
+    def run(self) -> None:
+        with exclusive_there(self._sshd.target, self._waiting, unlost, set()):
+            self.got.set()
+
+    def ends(self) -> None:
+        """Asserts that it gets the machine and ends."""
+        assert self.got.wait(HANG_S)
+        self.join(HANG_S)
+        assert not self.is_alive()
+
+
 def owner_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the time that the owner of a machine has after a boot long enough, however busy this one is."""
     is_taken_again = threading.Event()
@@ -78,7 +97,7 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner_first(monkeypatch)
-    waits, got = threading.Event(), threading.Event()
+    waits = threading.Event()
     told = 0
 
     def wait() -> None:
@@ -86,45 +105,32 @@ def test_a_machine_that_boots_stays_its_testers_and_who_waits_goes_on_waiting(
         told += 1
         waits.set()
 
-    def other() -> None:
-        with exclusive_there(sshd.target, wait, unlost, set()):
-            got.set()
-
-    thread = threading.Thread(target=other)
+    another = Another(sshd, wait)
     with exclusive_there(sshd.target, lambda: None, unlost, set()):
-        thread.start()
+        another.start()
         assert waits.wait(HANG_S)
         sshd.stop()
         sshd.start()
         # It waits again, for the same tester.
         wait_until(lambda: told == 2)
-        assert not got.is_set()
-    assert got.wait(HANG_S)
-    thread.join(HANG_S)
-    assert not thread.is_alive()
+        assert not another.got.is_set()
+    another.ends()
 
 
 def test_a_machine_that_has_just_booted_stays_its_testers_when_another_run_starts(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner_first(monkeypatch)
-    waits, got = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with exclusive_there(sshd.target, waits.set, unlost, set()):
-            got.set()
-
-    thread = threading.Thread(target=other)
+    waits = threading.Event()
+    another = Another(sshd, waits.set)
     with exclusive_there(sshd.target, lambda: None, unlost, set()):
         monkeypatch.setattr("natxy.locks.there._HAS_JUST_BOOTED", "true")
         sshd.stop()
         sshd.start()
-        thread.start()
+        another.start()
         assert waits.wait(HANG_S)
-        assert not got.is_set()
-    assert got.wait(HANG_S)
-    thread.join(HANG_S)
-    assert not thread.is_alive()
+        assert not another.got.is_set()
+    another.ends()
 
 
 @pytest.mark.parametrize(
@@ -142,22 +148,15 @@ def test_who_waits_gets_a_machine_whose_tester_did_not_come_back(sshd: Sshd, mon
     monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
     monkeypatch.setattr("natxy.locks.there._OWNER_FIRST_S", 0.1)
     monkeypatch.setattr("natxy.locks.there._Lock.take_again", lambda _: "")
-    waits, got = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with exclusive_there(sshd.target, waits.set, unlost, set()):
-            got.set()
-
-    thread = threading.Thread(target=other)
+    waits = threading.Event()
+    another = Another(sshd, waits.set)
     with exclusive_there(sshd.target, lambda: None, unlost, set()):
-        thread.start()
+        another.start()
         assert waits.wait(HANG_S)
         sshd.stop()
-        assert not got.wait(0.5)
+        assert not another.got.wait(0.5)
         sshd.start()
-        assert got.wait(HANG_S)
-    thread.join(HANG_S)
-    assert not thread.is_alive()
+        another.ends()
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, answers: Iterator[list[str]]) -> None:
@@ -252,37 +251,24 @@ def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
 
 def test_a_machine_that_cannot_name_its_lock_is_waited_for(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("natxy.locks.there._LOCK", re.sub(r"\$\([^)]*\)", "", _LOCK))
-    waits, got = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with exclusive_there(sshd.target, waits.set, unlost, set()):
-            got.set()
-
-    thread = threading.Thread(target=other)
+    waits = threading.Event()
+    another = Another(sshd, waits.set)
     with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), unlost, set()):
-        thread.start()
+        another.start()
         assert waits.wait(HANG_S)
-        assert not got.is_set()
-    assert got.wait(HANG_S)
-    thread.join(HANG_S)
+        assert not another.got.is_set()
+    another.ends()
 
 
 def test_a_machine_with_two_names_is_reserved_once(sshd: Sshd, tmp_path: Path) -> None:
     own: set[str] = set()
-    waits, free, freed = threading.Event(), threading.Event(), threading.Event()
-
-    def other() -> None:
-        with exclusive_there(sshd.target, waits.set, unlost, set()):
-            assert free.is_set()
-            freed.set()
-
-    thread = threading.Thread(target=other)
+    waits = threading.Event()
+    another = Another(sshd, waits.set)
     with running_sshd(tmp_path / "again") as again:
         with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), unlost, own):
             with exclusive_there(again.target, lambda: pytest.fail("it is the session's own"), unlost, own):
                 assert len(own) == 1
-            thread.start()
+            another.start()
             assert waits.wait(HANG_S)
-            free.set()
-        assert freed.wait(HANG_S)
-    thread.join(HANG_S)
+            assert not another.got.is_set()
+        another.ends()

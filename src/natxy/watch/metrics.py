@@ -175,7 +175,7 @@ class Scrapes:
 
 
 class _Answer(list[bytes]):
-    """Holds the parts of an answer, and is told by the server when they have been sent."""
+    """Holds the parts of an answer. The server closes it when they have been sent."""
 
     def __init__(self, parts: Iterable[bytes], sent: Callable[[], None]) -> None:
         super().__init__(parts)
@@ -190,7 +190,7 @@ def _nothing() -> None:
 def serving(metrics: Metrics, address: str, tell: Callable[[str], None]) -> Iterator[str]:
     """Serves the metrics at `PORT` of the loopback interface, or at `HOST:PORT`; yields where.
 
-    At the end, they can be fetched once more by who has fetched them regularly, which `tell` is told. Raises PlanError
+    At the end, whoever has fetched them regularly can do so once more; `tell` then says so. Raises PlanError
     when the address is none or is taken.
     """
     from prometheus_client import make_wsgi_app, start_http_server

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from natxy.campaign.jobs.queue import JobState
 from natxy.campaign.log import JobEnded, JobStarted
-from natxy.campaign.queue import JobState
 from natxy.campaign.results import CampaignResults, JobResult, read_campaign
 from natxy.report.page.html import REPORT_FILE
 from natxy.report.page.shared import style, template

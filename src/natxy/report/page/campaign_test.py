@@ -6,6 +6,7 @@ import re
 from contextlib import closing
 from pathlib import Path
 
+from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.campaign.log import (
     CampaignEnded,
     CampaignStarted,
@@ -15,7 +16,6 @@ from natxy.campaign.log import (
     TestbedSetAside,
     campaign_log,
 )
-from natxy.campaign.queue import Ending, JobState
 from natxy.events.base import Event
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
