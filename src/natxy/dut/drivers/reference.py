@@ -121,7 +121,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
             for side in Side
         ]
         if self.interfaces.dpdk:
-            return [PortSpec(side=side, device=device, medium=PortMedium.LOOP) for _, side, device in ends]
+            return [PortSpec(side=side, device=device, medium=PortMedium.MEMIF) for _, side, device in ends]
         slots = ring_slots(self.addresses.mtu)
         return [
             PortSpec(

@@ -177,6 +177,8 @@ def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = min(os.sched_getaffinity(0) - {0}, default=0)
     assert asked[0]["argv"] == ["--worker-cores", "0", "--main-core", str(elsewhere)]
     assert [port["device"] for port in asked[0]["params"]["ports"]] == ["net_memif0,id=0", "net_memif1,id=1"]
+    # The links of others are waited for, and these come up only when the engine opens its ends.
+    assert {port["medium"] for port in asked[0]["params"]["ports"]} == {"memif"}
     assert asked[6]["params"] == {"duration_s": 0.01}
     assert description.version == "natxy-reference 1"
     assert json.loads(description.configuration)["mode"] == "nat44"
