@@ -229,6 +229,8 @@ def test_terms_are_explained_where_they_first_occur_and_listed_at_the_end(tmp_pa
         ("<b>linux-forward", '<span class="word">&lt;b&gt;linux-forward</span>'),
         ("65.5 % [51.6, 84.3]", '65.5 % <span class="word">[51.6, 84.3]</span>'),
         ("[-7.1, 0.2] and [a b, c]", '<span class="word">[-7.1, 0.2]</span> and [a b, c]'),
+        # If the time grew with the square of its length, this would take minutes.
+        pytest.param("[" * 200_000, "[" * 200_000, id="a long word"),
     ],
 )
 def test_whole_terms_are_explained_once(text: str, marked: str) -> None:

@@ -65,8 +65,10 @@ _TERM: Final = "|".join(
     else rf"[{name[0]}{name[0].upper()}]{re.escape(name[1:])}"
     for name in sorted(TERMS, key=len, reverse=True)
 )
-# Intervals do not break, nor do names of gateways and kernels at their hyphens.
-_MARKED: Final = re.compile(rf"\b[kMG]?(?P<term>{_TERM})s?\b|(?P<word>\[[^\[\]\s]+, [^\[\]\s]+\]|[^\s-]+-\S*|-\S+)")
+# Intervals do not break, nor do names of gateways and kernels at their hyphens. A hyphen is looked for from the start
+# of a word alone: from each of its letters, a long one would take forever.
+_WORD: Final = r"\[[^\[\]\s]+, [^\[\]\s]+\]|(?<![^\s-])[^\s-]+-\S*|-\S+"
+_MARKED: Final = re.compile(rf"\b[kMG]?(?P<term>{_TERM})s?\b|(?P<word>{_WORD})")
 _LONGEST_WORD: Final = 32
 
 
