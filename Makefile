@@ -37,9 +37,9 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
-	made-deb install-tests release container container-test jool vm demo demo-setup test test-long cards faults lint \
-	lint-python lint-engine format sanitize tsan fuzz kills mutants soak bench profile docs docs-site docs-site-test \
-	gallery clean
+	made-deb install-tests release container container-test jool vm demo demo-setup test test-long test-alone cards \
+	faults lint lint-python lint-engine format instrumented built-sanitize built-tsan built-fuzz sanitize tsan fuzz \
+	kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -123,9 +123,12 @@ vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 M
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-long: setup-dev jool vm ## run the other tests: kills, calibration, real tables, user-mode Linux, a virtual machine
+test-long: setup-dev jool vm ## run tests that take longer: kills, siitperf's programs, user-mode Linux, a virtual machine
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
+
+test-alone: setup-dev ## run the tests that other programs would disturb: calibration, siitperf's scripts beside plans, a real table
+	@tools/test.sh alone
 
 cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: half an hour
 	@tools/test.sh cards
@@ -158,28 +161,36 @@ format: setup-dev ## rewrite the sources as the linters want them
 	.venv/bin/ruff format .
 	clang-format -i $(CPP) $(HPP)
 
-sanitize: setup-dev ## run the engine's tests, and trials in a lab, under AddressSanitizer and UndefinedBehaviorSanitizer
+instrumented: built-sanitize built-tsan built-fuzz ## build what `make sanitize`, `make tsan` and `make fuzz` run
+
+built-sanitize: setup-dev
 	@[ -f build/engine-sanitize/build.ninja ] || $(CLANG) tools/step.sh "configuring the build for AddressSanitizer" \
 		meson setup build/engine-sanitize engine $(SANITIZED) -Db_sanitize=address,undefined
 	@tools/build.sh "building the engine and its tests for AddressSanitizer" build/engine-sanitize
+
+sanitize: built-sanitize ## run the engine's tests, and trials in a lab, under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(UBSAN) meson test -C build/engine-sanitize --no-rebuild --print-errorlogs
 	$(UBSAN) NATXY_ENGINE=build/engine-sanitize/natxy-engine \
 		.venv/bin/pytest -q tests/frames/frames_test.py -k both_phases
 
 # DPDK's libraries are not instrumented: what threads pass through them would be reported as races.
-tsan: setup-dev ## run the tests of what the engine's threads share without DPDK under ThreadSanitizer
+built-tsan: setup-dev
 	@[ -f build/engine-tsan/build.ninja ] || $(CLANG) tools/step.sh "configuring the build for ThreadSanitizer" \
 		meson setup build/engine-tsan engine $(SANITIZED) -Db_sanitize=thread
 	@tools/build.sh "building the tests for ThreadSanitizer" build/engine-tsan state_state_table_test trial_worker_test \
 		measure_core_probe_test
+
+tsan: built-tsan ## run the tests of what the engine's threads share without DPDK under ThreadSanitizer
 	meson test -C build/engine-tsan --no-rebuild --print-errorlogs state/state_table trial/worker measure/core_probe
 
-fuzz: setup-dev ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each
-	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
-		tests/runs/damaged_test.py
+built-fuzz: setup-dev
 	@[ -f build/engine-fuzz/build.ninja ] || $(CLANG) tools/step.sh "configuring the fuzz targets' build" \
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
+
+fuzz: built-fuzz ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each
+	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
+		tests/runs/damaged_test.py
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 kills: setup-dev jool ## end natxy at every change that it makes outside a run's folder, for an hour: is everything given back?

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, `tools/test.sh
-# cards` those of PCI network cards, `tools/test.sh faults` those that break a DUT behind ssh, and `tools/test.sh kills`
-# those that end natxy at every change it makes. Ends with their counts. JUnit files stay in build/tests.
+# alone` those that other programs would disturb, `tools/test.sh cards` those of PCI network cards, `tools/test.sh
+# faults` those that break a DUT behind ssh, and `tools/test.sh kills` those that end natxy at every change it makes.
+# Ends with their counts. JUnit files stay in build/tests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,34 +25,45 @@ run_googletest() {
 	cp "$written" "$results/engine.xml"
 }
 
-short_tests() {
-	expect engine
-	expect serial
-	expect parallel
-	# Trials run one at a time and mostly wait for frames. The other tests use the rest of the cores' time.
-	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "not serial and not long and not kills and not fuzz" > "$results/parallel.log" 2>&1 &
+# Trials run one at a time and mostly wait for frames. The tests without a lab use the rest of the cores' time.
+# start_parallel NAME MARKERS; await_parallel NAME
+start_parallel() {
+	expect "$1"
+	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
+		-m "not serial and $2" > "$results/$1.log" 2>&1 &
 	parallel=$!
 	trap 'kill "$parallel" 2> /dev/null' EXIT
+}
+
+await_parallel() {
+	echo "== pytest: tests without a lab"
+	wait "$parallel" || failed+=("pytest, $1")
+	trap - EXIT
+	cat "$results/$1.log"
+}
+
+# run_serial NAME MARKERS
+run_serial() {
+	expect "$1"
+	echo "== pytest: tests with a lab or real frames"
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "serial and $2" || failed+=("pytest, $1")
+}
+
+short_tests() {
+	local markers="not long and not kills and not fuzz and not cards and not faults"
+	expect engine
+	start_parallel parallel "$markers"
 	echo "== GoogleTest"
 	run_googletest
-	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/serial.xml" -m "serial and not long and not kills and not cards and not faults" || failed+=("pytest, serial tests")
-	echo "== pytest: all others"
-	wait "$parallel" || failed+=("pytest, parallel tests")
-	trap - EXIT
-	cat "$results/parallel.log"
+	run_serial serial "$markers"
+	await_parallel parallel
 }
 
 long_tests() {
-	expect long-parallel
-	expect long
-	# The first use every core, which would disturb the trials of the others.
-	echo "== pytest: long tests without a lab"
-	.venv/bin/pytest --quiet --junit-xml="$results/long-parallel.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "long and not serial and not kills and not fuzz" || failed+=("pytest, long tests without a lab")
-	echo "== pytest: long tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/long.xml" -m "long and serial and not kills" || failed+=("pytest, long tests")
+	local markers="long and not alone and not kills and not fuzz"
+	start_parallel long-parallel "$markers"
+	run_serial long "$markers"
+	await_parallel long-parallel
 }
 
 # Runs the tests of a marker whose name is that of the verb.
@@ -62,9 +74,9 @@ marked_tests() {
 
 case ${1-} in
 short | long) "$1_tests" ;;
-cards | faults | kills) marked_tests "$1" ;;
+alone | cards | faults | kills) marked_tests "$1" ;;
 *)
-	echo "usage: $0 short|long|cards|faults|kills" >&2
+	echo "usage: $0 short|long|alone|cards|faults|kills" >&2
 	exit 2
 	;;
 esac

@@ -20,7 +20,7 @@ from tests.support.lab_frames import namespace_of_tester
 from tests.support.siitperf_bed import LINKS, siitperf_bed
 from tests.support.undisturbed import undisturbed
 
-pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft")]
+pytestmark = [*needs.LAB, pytest.mark.long, pytest.mark.alone, needs.programs("nft")]
 
 BUDGET = 100
 PAUSE_S = 0.5

@@ -26,7 +26,7 @@ from tests.replay.replays import (
 )
 from tests.support import needs
 
-pytestmark = [*needs.LAB, pytest.mark.long, needs.programs("nft", "tc", "conntrack")]
+pytestmark = [*needs.LAB, pytest.mark.long, pytest.mark.alone, needs.programs("nft", "tc", "conntrack")]
 
 
 def _name(replay: Replay) -> str:

@@ -36,6 +36,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_what_is_measured_is_true(found: list[Reading]) -> None:
     """A busy machine may disturb some of the cases each time."""
     assert [reading for reading in found if reading.standing == Standing.WRONG] == []
@@ -43,6 +44,7 @@ def test_what_is_measured_is_true(found: list[Reading]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_what_no_busy_machine_disturbs_is_true(found: list[Reading]) -> None:
     core = [reading for reading in found if reading.case in UNDISTURBED]
     assert {reading.case for reading in core} == UNDISTURBED
@@ -50,12 +52,14 @@ def test_what_no_busy_machine_disturbs_is_true(found: list[Reading]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_every_procedure_is_measured(found: list[Reading]) -> None:
     by_frames = {name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts}
     assert {reading.procedure for reading in found} == by_frames
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_stalled_tester_blames_itself(found: list[Reading]) -> None:
     (stalled,) = [reading for reading in found if reading.what.endswith(INVALID)]
     assert stalled.measured == 100

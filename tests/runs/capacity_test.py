@@ -14,7 +14,7 @@ from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 from tests.support import needs
 
-pytestmark = [*needs.LAB, pytest.mark.long]
+pytestmark = [*needs.LAB, pytest.mark.long, pytest.mark.alone]
 
 ENTRIES = 2500
 
