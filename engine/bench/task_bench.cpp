@@ -163,12 +163,11 @@ class RecordAround final : public ArrivalCheck {
  public:
   explicit RecordAround(StateTable<F>& table) : table_{table} {}
   void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
-    std::uint64_t entry = arrivals.sequences.front() % table_.size();
-    for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = true;
-      table_.record(entry, arrivals.tuple<F>(i));
-      if (++entry == table_.size()) entry = 0;
-    }
+    Lanes<std::uint64_t> entries;
+    const auto used = std::span(entries).first(arrivals.size());
+    wrap({arrivals.sequences.front(), 1}, table_.size(), used);
+    record_arrivals(table_, std::span<const std::uint64_t>(used), arrivals);
+    std::fill_n(accepted.begin(), arrivals.size(), true);
   }
 
  private:

@@ -8,9 +8,6 @@
 
 namespace natxy {
 
-static_assert(sizeof(StateEntry<Family::ipv4>) == 16);
-static_assert(sizeof(StateEntry<Family::ipv6>) == 32);
-
 namespace {
 
 constexpr std::uint32_t kLastEpoch = std::numeric_limits<std::uint32_t>::max() - 1;
@@ -26,19 +23,20 @@ void StateTable<F>::reset(std::uint64_t size) {
         mmap(nullptr, size * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc{};
     madvise(memory, size * kBytes, MADV_HUGEPAGE);
-    entries_ = static_cast<StateEntry<F>*>(memory);
-    own_prefixes_ = reinterpret_cast<Prefixes*>(entries_ + size);
+    own_prefixes_ = static_cast<Prefixes*>(memory);
+    entries_ = reinterpret_cast<StateEntry*>(static_cast<char*>(memory) + size * (kBytes - sizeof(StateEntry)));
     capacity_ = size;
     epoch_ = 0;
   }
   size_ = size;
   epoch_ += 2;
-  shared_prefixes_ = kNotYetKnown;
+  sharing_ = Sharing::undecided;
+  some_have_own_ = false;
 }
 
 template <Family F>
 void StateTable<F>::release() {
-  if (entries_ != nullptr) munmap(entries_, capacity_ * kBytes);
+  if (entries_ != nullptr) munmap(own_prefixes_, capacity_ * kBytes);
   entries_ = nullptr;
   capacity_ = 0;
   size_ = 0;

@@ -24,10 +24,13 @@ struct Arrivals {
   [[nodiscard]] Arrivals part(std::size_t first, std::size_t count) const {
     return {sequences.subspan(first, count), times.subspan(first, count), frames.subspan(first, count), udp_at};
   }
+  [[nodiscard]] Datagram datagram(std::size_t i) const {
+    const std::uint8_t* frame = frames[i].data();
+    return {frame + kEthernetBytes, frame + udp_at};
+  }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple(std::size_t i) const {
-    const std::uint8_t* frame = frames[i].data();
-    return Datagram{frame + kEthernetBytes, frame + udp_at}.template tuple<F>();
+    return datagram(i).template tuple<F>();
   }
 };
 
@@ -41,14 +44,33 @@ class ArrivalCheck {
   virtual void accept(const Arrivals& arrivals, Lanes<bool>& accepted) = 0;
 };
 
+/// Stores the tuples of `arrivals` as connections `indexes` of the table, all below its size.
+template <Family F>
+void record_arrivals(StateTable<F>& table, std::span<const std::uint64_t> indexes, const Arrivals& arrivals) {
+  if (arrivals.udp_at == kEthernetBytes + ip_bytes(F)) {
+    table.record_plain(indexes, [&](std::size_t i) { return arrivals.datagram(i); });
+  } else {
+    for (std::size_t i = 0; i < indexes.size(); ++i) table.record(indexes[i], arrivals.tuple<F>(i));
+  }
+}
+
 /// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.2).
 template <Family F>
 class RecordConnection final : public ArrivalCheck {
  public:
   explicit RecordConnection(StateTable<F>& table) : table_{table} {}
   void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
+    const std::uint64_t size = table_.size();
+    bool all = true;
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      accepted[i] = arrivals.sequences[i] < table_.size();
+      accepted[i] = arrivals.sequences[i] < size;
+      all &= accepted[i];
+    }
+    if (all) {
+      record_arrivals(table_, arrivals.sequences, arrivals);
+      return;
+    }
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
       if (accepted[i]) table_.record(arrivals.sequences[i], arrivals.tuple<F>(i));
     }
   }

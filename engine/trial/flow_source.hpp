@@ -79,12 +79,7 @@ class ReplyFlows final : public FlowSource<F> {
     }
     const Lanes<std::uint64_t> connections = next_;
     find({sequences.at(count), sequences.stride}, count);
-    // The table is far larger than any cache, so entries are prefetched a burst ahead, and by turns: a core that asks
-    // for those of a whole burst at once has to wait.
-    for (std::size_t i = 0; i < count; ++i) {
-      tuples.set(i, table_.at(connections[i]).swapped());
-      table_.prefetch(next_[i]);
-    }
+    table_.read_swapped(std::span(connections).first(count), std::span(next_).first(count), tuples);
   }
 
  private:
