@@ -149,7 +149,8 @@ def test_frames_have_the_tag_of_their_side(
         )
     )
     streams = [stream(family, side, size) for side in Side]
-    result = engine.run_trial(TrialRequest(streams=streams, seed=5, **PATIENTLY))
+    # No frame comes back.
+    result = engine.run_trial(TrialRequest(streams=streams, seed=5, **PATIENTLY | {"drain_s": 0.1}))
     assert result.verdict == Verdict.FAIL
     frames = [*seen(trunk)]
     for number, side in enumerate(Side):
