@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -9,24 +8,21 @@
 
 #include "packet/address.hpp"
 #include "packet/burst.hpp"
-#include "packet/bytes.hpp"
 #include "packet/classifier.hpp"
 #include "packet/headers.hpp"
 #include "packet/test_frame/transpose.hpp"
-#include "state/state_entry.hpp"
+#include "state/entry_form.hpp"
 
 namespace natxy {
 
 /// Implements the responder's state table (RFC 9693 §4.2). Entry i is connection i, so that the table knows for each
 /// connection whether it was established.
 ///
-/// Connections seldom differ in the prefixes, here all but the last 32 bits, of both IPv6 addresses. The first one to
-/// be recorded decides which prefixes connections share. Those of a connection that has others are in a second array,
-/// which otherwise is never touched.
+/// Entries hold four bytes of an IPv6 address. The first connection to be recorded decides which other bytes
+/// connections share. Those of a connection that has others are in a second array, which otherwise is never touched.
 ///
 /// The kernel provides the memory page by page as entries are written, so that creating a table of any size costs
-/// nothing. Several cores may call `record` at once for different connections. Call `at` and `prefetch` only after
-/// recording has ended.
+/// nothing. Several cores may record different connections at once. Read only after recording has ended.
 template <Family F>
 class StateTable {
  public:
@@ -35,8 +31,9 @@ class StateTable {
   StateTable& operator=(const StateTable&) = delete;
   ~StateTable() { release(); }
 
-  /// Forgets all connections and makes room for `size`. Throws std::bad_alloc.
-  void reset(std::uint64_t size);
+  /// Forgets all connections and makes room for `size`. `varying` has the bits of the addresses in which they are
+  /// expected to differ; others may differ, too, and take more time and memory. Throws std::bad_alloc.
+  void reset(std::uint64_t size, const Tuple<F>& varying = {});
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
@@ -46,50 +43,44 @@ class StateTable {
     StateEntry& entry = entries_[index];
     prefetch_ahead(entry);
     std::uint32_t mark = epoch_;
-    if constexpr (kHasPrefixes) {
-      if (!share(prefixes_of(tuple))) [[unlikely]] {
-        own_prefixes_[index] = prefixes_of(tuple);
+    if constexpr (kLeavesOut) {
+      const Rest rest = form_.rest_of(tuple);
+      if (!share(rest)) [[unlikely]] {
+        own_rests_[index] = rest;
         some_have_own_.store(true, kRelaxed);
-        ++mark;
+        mark |= kOwn;
       }
     }
-    entry = {static_cast<std::uint32_t>(tuple.source), static_cast<std::uint32_t>(tuple.destination), tuple.source_port,
-             tuple.destination_port, mark};
+    entry = form_.entry_of(tuple, mark);
   }
 
   /// Stores the tuple of `datagram_of(i)` as connection `indexes[i]` for each i. All are below `size()`. The datagrams
   /// are of family F, without options and extension headers.
   template <class DatagramOf>
   void record_plain(std::span<const std::uint64_t> indexes, const DatagramOf& datagram_of) {
-    if (!kFourWordsFitRegister || (kHasPrefixes && sharing_.load(std::memory_order_acquire) != Sharing::decided)) {
-      record_one_by_one(indexes, datagram_of);
-      return;
-    }
-    StateEntry* const entries = entries_;
-    const EntryWords mark = {0, 0, 0, epoch_};
-    const FourWords shared = on_wire(shared_prefixes_);
     FourWords differences{};
-    for (std::size_t i = 0; i < indexes.size(); ++i) {
-      const std::uint8_t* tuple = datagram_of(i).ip + kTupleAt;
-      if constexpr (kHasPrefixes) differences |= (load_raw<FourWords>(tuple) ^ shared) & kPrefixesOnWire;
-      StateEntry& entry = entries[indexes[i]];
-      prefetch_ahead(entry);
-      store_raw(reinterpret_cast<std::uint8_t*>(&entry), entry_of<F>(tuple, mark));
+    const bool fast = kFourWordsFitRegister && (!kLeavesOut || sharing_.load(kAcquire) == Sharing::decided);
+    if (fast) {
+      // The compiler does not have to reload local copies after other stores.
+      const EntryForm<F> form = form_;
+      StateEntry* const entries = entries_;
+      const std::uint32_t mark = epoch_;
+      for (std::size_t i = 0; i < indexes.size(); ++i) {
+        const std::uint8_t* wire = datagram_of(i).ip + ip_bytes(F) - 2 * sizeof(Address<F>);
+        differences |= form.differences(wire);
+        StateEntry& entry = entries[indexes[i]];
+        prefetch_ahead(entry);
+        form.write(wire, mark, entry);
+      }
     }
-    if ((differences[0] | differences[1] | differences[2] | differences[3]) != 0)
-      record_one_by_one(indexes, datagram_of);
+    if (fast && (differences[0] | differences[1] | differences[2] | differences[3]) == 0) return;
+    for (std::size_t i = 0; i < indexes.size(); ++i) record(indexes[i], datagram_of(i).template tuple<F>());
   }
 
   [[nodiscard]] bool is_established(std::uint64_t index) const { return entries_[index].mark / 2 == epoch_ / 2; }
   [[nodiscard]] Tuple<F> at(std::uint64_t index) const {
     const StateEntry& entry = entries_[index];
-    Tuple<F> tuple{entry.source, entry.destination, entry.source_port, entry.destination_port};
-    if constexpr (kHasPrefixes) {
-      const Prefixes& prefixes = entry.mark % 2 != 0 ? own_prefixes_[index] : shared_prefixes_;
-      tuple.source |= prefixes.source;
-      tuple.destination |= prefixes.destination;
-    }
-    return tuple;
+    return form_.tuple_of(entry, kLeavesOut && (entry.mark & kOwn) != 0 ? own_rests_[index] : form_.shared());
   }
 
   /// Sets `tuples` to those of connections `indexes`, at most kBurst, with source and destination swapped. By turns
@@ -98,70 +89,62 @@ class StateTable {
   void read_swapped(std::span<const std::uint64_t> indexes, std::span<const std::uint64_t> ahead,
                     TupleLanes<F>& tuples) const {
     std::size_t i = 0;
-    EntryWords marks{};
+    OfFour marks{};
+    const EntryForm<F> form = form_;
     for (; kFourWordsFitRegister && i + 4 <= indexes.size(); i += 4) {
-      std::array<EntryWords, 4> entries;
-      for (std::size_t j = 0; j < 4; ++j) {
-        entries[j] = load_raw<EntryWords>(reinterpret_cast<const std::uint8_t*>(&entries_[indexes[i + j]]));
-      }
-      const auto [sources, destinations, ports, marks_of_four] = columns_of(entries);
+      const auto entry = [&](std::size_t j) { return &entries_[indexes[i + j]]; };
+      const auto [sources, destinations, ports, marks_of_four] = columns_of({entry(0), entry(1), entry(2), entry(3)});
       marks |= marks_of_four;
-      set_four(tuples.source, i, destinations, shared_prefixes_.destination);
-      set_four(tuples.destination, i, sources, shared_prefixes_.source);
-      set_four(tuples.source_port, i, ports >> 16);
-      set_four(tuples.destination_port, i, ports & 0xFFFF);
+      form.set_destinations(destinations, i, tuples.source);
+      form.set_sources(sources, i, tuples.destination);
+      set_ports(ports >> 16, i, tuples.source_port);
+      set_ports(ports & 0xFFFF, i, tuples.destination_port);
       for (std::size_t j = i; j < i + 4; ++j) prefetch(ahead[j]);
     }
     for (; i < indexes.size(); ++i) {
       tuples.set(i, at(indexes[i]).swapped());
       prefetch(ahead[i]);
     }
-    if (!kHasPrefixes || ((marks[0] | marks[1] | marks[2] | marks[3]) & 1) == 0) return;
+    if (!kLeavesOut || ((marks[0] | marks[1] | marks[2] | marks[3]) & kOwn) == 0) return;
     for (i = 0; i < indexes.size(); ++i) tuples.set(i, at(indexes[i]).swapped());
   }
 
   /// Prefetches an entry into the second-level cache, which can wait for more lines at once than the first.
   void prefetch(std::uint64_t index) const {
     __builtin_prefetch(&entries_[index], 0, kSecondLevel);
-    if (kHasPrefixes && some_have_own_.load(kRelaxed)) __builtin_prefetch(&own_prefixes_[index], 0, kSecondLevel);
+    if (kLeavesOut && some_have_own_.load(kRelaxed)) __builtin_prefetch(&own_rests_[index], 0, kSecondLevel);
   }
 
  private:
-  static constexpr bool kHasPrefixes = F == Family::ipv6;
+  using Rest = typename EntryForm<F>::Rest;
+  static constexpr bool kLeavesOut = EntryForm<F>::kLeavesOut;
 
-  /// Holds both addresses without their last 32 bits.
-  struct Prefixes {
-    Address<F> source;
-    Address<F> destination;
-  };
-
-  /// Tells whether connections share prefixes yet. While one core decides it, what others record has its own.
+  /// Tells whether connections share a rest yet. While one core decides it, what others record has its own.
   enum class Sharing : std::uint8_t { undecided, being_decided, decided };
+
+  // In an entry's mark, beside the epoch: the connection has a rest of its own.
+  static constexpr std::uint32_t kOwn = 1;
 
   // As the compiler's built-in function calls them.
   static constexpr int kForWriting = 1;
   static constexpr int kSecondLevel = 2;
 
   // The bytes of a connection in both arrays, which are one piece of memory.
-  static constexpr std::uint64_t kBytes = sizeof(StateEntry) + (kHasPrefixes ? sizeof(Prefixes) : 0);
+  static constexpr std::uint64_t kOwnBytes = kLeavesOut ? sizeof(Rest) : 0;
+  static constexpr std::uint64_t kBytes = sizeof(StateEntry) + kOwnBytes;
 
   static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr auto kAcquire = std::memory_order_acquire;
 
-  static Prefixes prefixes_of(const Tuple<F>& tuple) {
-    constexpr Address<F> kLast = 0xFFFF'FFFF;
-    return {tuple.source & ~kLast, tuple.destination & ~kLast};
-  }
-
-  /// Returns whether connections share these prefixes, which they do from now on if it is undecided.
-  bool share(Prefixes prefixes) {
-    if (sharing_.load(std::memory_order_acquire) != Sharing::decided) [[unlikely]] {
+  /// Returns whether connections share this rest, which they do from now on if it is undecided.
+  bool share(const Rest& rest) {
+    if (sharing_.load(kAcquire) != Sharing::decided) [[unlikely]] {
       Sharing expected = Sharing::undecided;
       if (!sharing_.compare_exchange_strong(expected, Sharing::being_decided)) return false;
-      shared_prefixes_ = prefixes;
+      form_.share(rest);
       sharing_.store(Sharing::decided, std::memory_order_release);
     }
-    // Compared as numbers: compilers would compare the structures in memory, and wait for the stores to it.
-    return ((shared_prefixes_.source ^ prefixes.source) | (shared_prefixes_.destination ^ prefixes.destination)) == 0;
+    return form_.shares(rest);
   }
 
   static void prefetch_ahead(const StateEntry& entry) {
@@ -170,47 +153,17 @@ class StateTable {
     __builtin_prefetch(reinterpret_cast<const void*>(ahead), kForWriting);
   }
 
-  template <class DatagramOf>
-  void record_one_by_one(std::span<const std::uint64_t> indexes, const DatagramOf& datagram_of) {
-    for (std::size_t i = 0; i < indexes.size(); ++i) record(indexes[i], datagram_of(i).template tuple<F>());
-  }
-
-  // Where the addresses begin in an IP header; without options and extension headers, the ports follow them.
-  static constexpr std::size_t kTupleAt = ip_bytes(F) - 2 * sizeof(Address<F>);
-
-  static void set_four(AddressLanes<Family::ipv4>& lanes, std::size_t i, EntryWords last, std::uint32_t /*prefix*/) {
-    std::memcpy(&lanes.values[i], &last, sizeof last);
-  }
-  static void set_four(AddressLanes<Family::ipv6>& lanes, std::size_t i, EntryWords last, uint128 prefix) {
-    const FourWords low = __builtin_convertvector(last, FourWords) | static_cast<std::uint64_t>(prefix);
-    const FourWords high = FourWords{} + static_cast<std::uint64_t>(prefix >> 64);
-    std::memcpy(&lanes.low[i], &low, sizeof low);
-    std::memcpy(&lanes.high[i], &high, sizeof high);
-  }
-  static void set_four(Lanes<std::uint16_t>& lanes, std::size_t i, EntryWords ports) {
+  static void set_ports(OfFour ports, std::size_t i, Lanes<std::uint16_t>& lanes) {
     using FourPorts = std::uint16_t __attribute__((vector_size(8)));
-    const FourPorts narrow = __builtin_convertvector(ports, FourPorts);
+    const auto narrow = __builtin_convertvector(ports, FourPorts);
     std::memcpy(&lanes[i], &narrow, sizeof narrow);
-  }
-
-  static constexpr FourWords kPrefixesOnWire = {~std::uint64_t{0}, 0xFFFF'FFFF, ~std::uint64_t{0}, 0xFFFF'FFFF};
-
-  static FourWords on_wire(const Prefixes& prefixes) {
-    FourWords words{};
-    if constexpr (kHasPrefixes) {
-      words[0] = __builtin_bswap64(static_cast<std::uint64_t>(prefixes.source >> 64));
-      words[1] = __builtin_bswap64(static_cast<std::uint64_t>(prefixes.source));
-      words[2] = __builtin_bswap64(static_cast<std::uint64_t>(prefixes.destination >> 64));
-      words[3] = __builtin_bswap64(static_cast<std::uint64_t>(prefixes.destination));
-    }
-    return words;
   }
 
   void release();
 
+  EntryForm<F> form_;
   StateEntry* entries_ = nullptr;
-  Prefixes* own_prefixes_ = nullptr;
-  Prefixes shared_prefixes_{};
+  Rest* own_rests_ = nullptr;
   std::atomic<Sharing> sharing_ = Sharing::undecided;
   std::atomic<bool> some_have_own_ = false;
   std::uint64_t size_ = 0;

@@ -2,9 +2,11 @@
 #include "state/state_table.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <thread>
@@ -40,6 +42,15 @@ TYPED_TEST(StateTables, AResetForgetsAll) {
   table.record(3, {1, 2, 3, 4});
   table.reset(100);
   EXPECT_FALSE(table.is_established(3));
+}
+
+/// Returns the bytes of memory that this process uses.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 /// Draws addresses whose words of 32 bits have few values, among them no bits and all bits, so that connections share
@@ -107,7 +118,8 @@ void expect_what_was_recorded(std::uint64_t seed) {
   for (int round = 0; round < 300; ++round) {
     const std::uint64_t size = 1 + random() % 200;
     const Tuples<F> draw(random);
-    table.reset(size);
+    // Whether the connections differ in the bits that are announced, or in others.
+    table.reset(size, random() % 2 == 0 ? Tuple<F>{} : draw());
     std::vector<std::optional<Tuple<F>>> plain(size);
     for (std::uint64_t recorded = 0; recorded < 2 * size;) {
       // Some come alone and some in bursts, in which a connection may come twice.
@@ -147,6 +159,19 @@ void expect_what_was_recorded(std::uint64_t seed) {
 TEST(StateTable, HoldsExactlyWhatWasRecorded) {
   expect_what_was_recorded<Family::ipv4>(1);
   expect_what_was_recorded<Family::ipv6>(2);
+}
+
+TEST(StateTable, NeedsMemoryForAddressesThatDifferElsewhereOnly) {
+  constexpr std::uint64_t kConnections = 1'000'000;
+  const auto pages_of = [](uint128 varying) {
+    StateTable<Family::ipv6> table;
+    table.reset(kConnections, {varying, 0, 0, 0});
+    const std::uint64_t before = resident_bytes();
+    for (std::uint64_t i = 0; i < kConnections; ++i) table.record(i, {uint128{i % 1000} << 64, 1, 2, 3});
+    return resident_bytes() - before;
+  };
+  EXPECT_LT(pages_of(uint128{0xFFFF} << 64), 20 * kConnections);
+  EXPECT_GT(pages_of(0), 40 * kConnections);
 }
 
 template <Family F>

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace natxy {
@@ -39,6 +45,23 @@ inline std::array<FourWords, 2> transposed(const std::array<TwoWords, 4>& rows) 
   const FourWords even = __builtin_shufflevector(rows[0], rows[2], 0, 1, 2, 3);
   const FourWords odd = __builtin_shufflevector(rows[1], rows[3], 0, 1, 2, 3);
   return {__builtin_shufflevector(even, odd, 0, 4, 2, 6), __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+}
+
+/// As a number of a byte: none, which gives 0.
+inline constexpr std::uint8_t kNoByte = 0x80;
+
+/// Chooses a byte for each byte of the result among those of the same half, 16 bytes. `numbers` has their numbers
+/// there.
+inline FourWords chosen_bytes(FourWords words, FourWords numbers) {
+#ifdef __AVX2__
+  return reinterpret_cast<FourWords>(
+      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(words), reinterpret_cast<__m256i>(numbers)));
+#else
+  const auto from = std::bit_cast<std::array<std::uint8_t, sizeof words>>(words);
+  auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof words>>(numbers);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = bytes[i] == kNoByte ? 0 : from[i / 16 * 16 + bytes[i]];
+  return std::bit_cast<FourWords>(bytes);
+#endif
 }
 
 /// Reverses the bytes of each word.

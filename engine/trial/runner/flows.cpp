@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "trial/runner/check_request.hpp"
 
 namespace natxy {
@@ -21,6 +23,14 @@ AddressField<F> field_of(const AnyAddressField& field) {
   AddressField<F> result{static_cast<Address<F>>(field.address.value), field.low_bit, field.bits, field.range, {}};
   for (const uint128 other : field.others) result.others.push_back(static_cast<Address<F>>(other));
   return result;
+}
+
+/// Returns the bits in which the addresses of a field may differ.
+uint128 varying_bits(const AnyAddressField& field) {
+  const std::uint32_t differing = field.range.min ^ field.range.max;
+  uint128 bits = field.bits == 0 ? 0 : ((uint128{1} << std::bit_width(differing)) - 1) << field.low_bit;
+  for (const uint128 other : field.others) bits |= field.address.value ^ other;
+  return bits;
 }
 
 template <Family F>
@@ -89,8 +99,14 @@ void begin_connections(const TrialSpec& spec, std::size_t number, Connections& c
   });
   // The table keeps the memory that it has, because the receiver would have to wait for the kernel to provide new
   // pages.
-  with_family(connections.arrival_family_of(stream),
-              [&]<Family F>() { connections.seen.keep_or_make<F>().reset(stream.frames); });
+  with_family(connections.arrival_family_of(stream), [&]<Family F>() {
+    Tuple<F> varying;
+    if (connections.family_of(stream) == F) {
+      varying.source = static_cast<Address<F>>(varying_bits(stream.flows->source_address));
+      varying.destination = static_cast<Address<F>>(varying_bits(stream.flows->destination_address));
+    }
+    connections.seen.keep_or_make<F>().reset(stream.frames, varying);
+  });
   connections.count = stream.frames;
   connections.initiator = stream;
 }
