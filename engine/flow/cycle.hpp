@@ -13,7 +13,11 @@ namespace natxy {
 inline void wrap(const Series& series, std::uint64_t size, std::span<std::uint64_t> indexes) {
   const Series within{series.first % size, series.stride % size};
   if (within.first + uint128{within.stride} * indexes.size() <= size) {
-    for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = within.at(i);
+    std::uint64_t next = within.first;
+    for (std::uint64_t& index : indexes) {
+      index = next;
+      next += within.stride;
+    }
   } else {
     for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = series.at(i) % size;
   }

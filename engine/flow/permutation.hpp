@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
+
+#include "flow/halves.hpp"
 
 namespace natxy {
 
@@ -41,8 +44,12 @@ class Permutation {
  private:
   static constexpr std::size_t kRounds = 4;
 
-  /// Applies the network once. Its halves have 32 bits and its loop has no branch, so that compilers vectorize it.
+  /// Applies the network once.
   void once(std::span<std::uint64_t> indexes) const {
+    if constexpr (kEightWholesFitRegister) {
+      for (; indexes.size() >= 16; indexes = indexes.subspan(16)) once_to_sixteen(indexes.first<16>());
+    }
+    // The halves have 32 bits and the loop has no branch, so that compilers vectorize it.
     for (std::uint64_t& index : indexes) {
       auto left = static_cast<std::uint32_t>(index >> right_bits_);
       auto right = static_cast<std::uint32_t>(index) & right_mask_;
@@ -56,9 +63,34 @@ class Permutation {
     }
   }
 
-  /// Returns a random word for `half`. Its high bits are better mixed than its low bits.
-  static std::uint32_t random_of(std::uint32_t half, std::uint32_t key) {
-    std::uint32_t word = (half ^ key) * 0x7FEB352D;
+  /// Applies the network once to sixteen indexes. A vector has their halves in the order 0, 8, 1, 9 and so on.
+  void once_to_sixteen(std::span<std::uint64_t, 16> indexes) const {
+    EightWholes first;
+    EightWholes last;
+    std::memcpy(&first, &indexes[0], sizeof first);
+    std::memcpy(&last, &indexes[8], sizeof last);
+    const EightWholes size = EightWholes{} + left_size_;
+    SixteenHalves left = low_halves(first >> right_bits_, last >> right_bits_);
+    SixteenHalves right = low_halves(first, last) & right_mask_;
+    for (std::size_t round = 0; round < kRounds; round += 2) {
+      const auto random = reinterpret_cast<EightWholes>(random_of(right, keys_[round]));
+      left += high_halves(products_of_halves(random, size), products_of_halves(random >> 32, size));
+      const SixteenHalves within = left - left_size_;
+      left = left < within ? left : within;
+      right ^= random_of(left, keys_[round + 1]) >> (32 - right_bits_);
+    }
+    const auto lefts = reinterpret_cast<EightWholes>(left);
+    const auto rights = reinterpret_cast<EightWholes>(right);
+    first = (lefts & kLowHalf) << right_bits_ | (rights & kLowHalf);
+    last = lefts >> 32 << right_bits_ | rights >> 32;
+    std::memcpy(&indexes[0], &first, sizeof first);
+    std::memcpy(&indexes[8], &last, sizeof last);
+  }
+
+  /// Returns a random word for `half`, or for each of many. Its high bits are better mixed than its low bits.
+  template <class Half>
+  static Half random_of(Half half, std::uint32_t key) {
+    Half word = (half ^ key) * 0x7FEB352D;
     word ^= word >> 15;
     return word * 0x846CA68B;
   }

@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "flow/mix.hpp"
+
 namespace natxy {
 namespace {
 
@@ -54,10 +56,12 @@ TEST(Permutation, ReachesEveryNumberOnceUpTo2To24) {
 }
 
 TEST(Permutation, ManyAtOnceEqualOneByOne) {
-  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
-    const Permutation permutation(size, 6);
-    std::vector<std::uint64_t> values(1000);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i * 7919 % size;
+  std::vector<std::uint64_t> sizes = {1, 5, 1000, (std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 62};
+  for (unsigned bits = 1; bits < 62; ++bits) sizes.push_back((std::uint64_t{1} << bits) + random_word(6, bits) % 5 - 1);
+  for (const std::uint64_t size : sizes) {
+    const Permutation permutation(size, size);
+    std::vector<std::uint64_t> values(203);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = random_word(size, i) % size;
     const std::vector<std::uint64_t> indexes = values;
     permutation(values);
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], permutation(indexes[i])) << size;
@@ -136,6 +140,17 @@ TEST(Permutation, TheDistancesOfNeighboursSpreadEvenly) {
       EXPECT_LT(statistic, 125) << size << " seed " << seed;
     }
   }
+}
+
+/// A run is repeated with the same tuples only if a seed has the same order in every version and on every machine.
+TEST(Permutation, KeepsTheOrderOfASeed) {
+  const Permutation permutation(4'000'000, 1);
+  std::vector<std::uint64_t> values(20);
+  std::iota(values.begin(), values.end(), 0);
+  permutation(values);
+  EXPECT_EQ(values, (std::vector<std::uint64_t>{3817339, 802563,  313232,  2673019, 2674985, 1165257, 3907222,
+                                                1809726, 2290439, 131815,  218478,  337843,  2030172, 2559161,
+                                                364746,  2006017, 1255795, 1255562, 3621308, 3810380}));
 }
 
 TEST(Permutation, RefusesSizesOutOfRange) {

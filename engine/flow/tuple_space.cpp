@@ -2,6 +2,9 @@
 #include "flow/tuple_space.hpp"
 
 #include <algorithm>
+#include <cstring>
+
+#include "flow/halves.hpp"
 
 namespace natxy {
 
@@ -75,31 +78,72 @@ void TupleSpace<F>::at(std::span<const std::uint64_t> numbers, TupleLanes<F>& tu
 
 template <Family F>
 void TupleSpace<F>::random(const Series& sequences, std::size_t count, TupleLanes<F>& tuples) const {
-  draw([&](std::size_t i) { return sequences.at(i); }, count, tuples);
+  const auto sequence_of = [&](std::size_t i) { return sequences.at(i); };
+  Digits values;
+  draw(sequence_of, draw_sixteens(sequences, count, values), count, values);
+  finish(sequence_of, values, count, tuples);
 }
 
 template <Family F>
 void TupleSpace<F>::random(std::span<const std::uint64_t> sequences, TupleLanes<F>& tuples) const {
-  draw([&](std::size_t i) { return sequences[i]; }, sequences.size(), tuples);
+  const auto sequence_of = [&](std::size_t i) { return sequences[i]; };
+  Digits values;
+  draw(sequence_of, 0, sequences.size(), values);
+  finish(sequence_of, values, sequences.size(), tuples);
+}
+
+template <Family F>
+std::size_t TupleSpace<F>::draw_sixteens(const Series& sequences, std::size_t count, Digits& values) const {
+  const auto has_32_bits = [](const FieldRange& range) { return range.size() <= kLowHalf; };
+  if (!kEightWholesFitRegister || !std::ranges::all_of(ranges_, has_32_bits)) return 0;
+  std::array<EightWholes, Position::count_> sizes;
+  for (std::size_t field = 0; field < Position::count_; ++field) sizes[field] = EightWholes{} + ranges_[field].size();
+  // Two words a frame, mixed from numbers with equal distances.
+  const std::uint64_t distance = 2 * sequences.stride * kRandomStep;
+  EightWholes next = EightWholes{0, 1, 2, 3, 4, 5, 6, 7} * distance + (seed_ + (2 * sequences.first + 1) * kRandomStep);
+  std::size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const auto draw_field = [&](std::size_t field, EightWholes halves, EightWholes more_halves) {
+      const SixteenHalves drawn = high_halves_in_a_row(products_of_halves(halves, sizes[field]),
+                                                       products_of_halves(more_halves, sizes[field])) +
+                                  ranges_[field].min;
+      std::memcpy(&values[field][i], &drawn, sizeof drawn);
+    };
+    const EightWholes addresses = mix(next);
+    const EightWholes ports = mix(next + kRandomStep);
+    next += 8 * distance;
+    const EightWholes more_addresses = mix(next);
+    const EightWholes more_ports = mix(next + kRandomStep);
+    next += 8 * distance;
+    draw_field(destination_address, addresses >> 32, more_addresses >> 32);
+    draw_field(source_address, addresses, more_addresses);
+    draw_field(destination_port, ports >> 32, more_ports >> 32);
+    draw_field(source_port, ports, more_ports);
+  }
+  return i;
 }
 
 template <Family F>
 template <class SequenceOf>
-void TupleSpace<F>::draw(const SequenceOf& sequence_of, std::size_t count, TupleLanes<F>& tuples) const {
-  Digits values;
+void TupleSpace<F>::draw(const SequenceOf& sequence_of, std::size_t first, std::size_t count, Digits& values) const {
   // Half a word is enough for a field of at most 32 bits.
   const auto draw_field = [&](std::size_t field, std::size_t i, std::uint64_t half) {
-    const std::uint64_t scaled = half * (ranges_[field].max - ranges_[field].min) + half;
-    values[field][i] = ranges_[field].min + static_cast<std::uint32_t>(scaled >> 32);
+    values[field][i] = ranges_[field].min + static_cast<std::uint32_t>(half * ranges_[field].size() >> 32);
   };
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = first; i < count; ++i) {
     const std::uint64_t addresses = random_word(seed_, 2 * sequence_of(i));
     const std::uint64_t ports = random_word(seed_, 2 * sequence_of(i) + 1);
     draw_field(destination_address, i, addresses >> 32);
-    draw_field(source_address, i, addresses & 0xFFFFFFFF);
+    draw_field(source_address, i, addresses & kLowHalf);
     draw_field(destination_port, i, ports >> 32);
-    draw_field(source_port, i, ports & 0xFFFFFFFF);
+    draw_field(source_port, i, ports & kLowHalf);
   }
+}
+
+template <Family F>
+template <class SequenceOf>
+void TupleSpace<F>::finish(const SequenceOf& sequence_of, Digits& values, std::size_t count,
+                           TupleLanes<F>& tuples) const {
   for (std::size_t field = 0; field < Position::count_; ++field) {
     if (is_permuted(field)) continue;
     Lanes<std::uint64_t> rounds;

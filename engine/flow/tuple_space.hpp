@@ -60,9 +60,16 @@ class TupleSpace {
   static std::uint32_t counted(const FieldRange& range, std::uint32_t digit) {
     return range.order == Order::decreasing ? range.max - digit : range.min + digit;
   }
-  /// Draws the tuples of `count` frames, of which frame i has the sequence number `sequence_of(i)`.
+  /// Sets `values` to those drawn for the first of `count` frames of `sequences`, sixteen at a time, and returns the
+  /// number of these frames: 0 where vectors are too short or a field has too many values.
+  std::size_t draw_sixteens(const Series& sequences, std::size_t count, Digits& values) const;
+  /// Sets `values` to those drawn for frames `first` to `count` - 1, of which frame i has the sequence number
+  /// `sequence_of(i)`.
   template <class SequenceOf>
-  void draw(const SequenceOf& sequence_of, std::size_t count, TupleLanes<F>& tuples) const;
+  void draw(const SequenceOf& sequence_of, std::size_t first, std::size_t count, Digits& values) const;
+  /// Replaces values of fields that count up or down, and sets `tuples`.
+  template <class SequenceOf>
+  void finish(const SequenceOf& sequence_of, Digits& values, std::size_t count, TupleLanes<F>& tuples) const;
   void compose(const Digits& values, std::size_t count, TupleLanes<F>& tuples) const;
 
   AddressSet<F> destinations_;

@@ -136,6 +136,54 @@ TEST(TupleSpace, AFrameHasTheSameRandomTupleInAnyOrder) {
   expect_the_same_tuples_in_any_order<Family::ipv6>();
 }
 
+/// Many frames of a series are drawn at once, in another way than single ones.
+template <Family F>
+void expect_the_same_tuples_at_once(const typename TupleSpace<F>::Fields& fields) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const TupleSpace<F> space(fields, random_word(1, seed));
+    const Series sequences{random_word(2, seed) >> (16 + seed % 40), 1 + seed % 3};
+    const std::size_t count = seed % 2 == 0 ? kBurst : seed * 3;
+    TupleLanes<F> tuples;
+    space.random(sequences, count, tuples);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(tuples.get(i), drawn(space, sequences.at(i))) << seed << " " << i;
+  }
+}
+
+TEST(TupleSpace, AFrameHasTheSameRandomTupleAmongOthers) {
+  for (const Order order : kOrders) {
+    expect_the_same_tuples_at_once<Family::ipv4>(fields<Family::ipv4>(Order::pseudorandom, order, order, order));
+    expect_the_same_tuples_at_once<Family::ipv6>(fields<Family::ipv6>(order, order, Order::pseudorandom, order));
+  }
+  // The number of all 2^32 addresses does not fit 32 bits, unlike one less.
+  for (const std::uint32_t last : {0xFFFFFFFE, 0xFFFFFFFF}) {
+    TupleSpace<Family::ipv4>::Fields wide;
+    wide.source_address = {0, 0, 32, {0, last, Order::pseudorandom}, {}};
+    wide.destination_address = {0x0A000000, 0, 24, {0x800000, 0xFFFFFF, Order::pseudorandom}, {}};
+    wide.destination_port = {0, 65535, Order::pseudorandom};
+    wide.source_port = {53, 53, Order::pseudorandom};
+    expect_the_same_tuples_at_once<Family::ipv4>(wide);
+  }
+}
+
+/// A run is repeated with the same tuples only if a seed draws the same in every version and on every machine.
+TEST(TupleSpace, KeepsTheTuplesOfASeed) {
+  TupleSpace<Family::ipv4>::Fields fields;
+  fields.source_address = {0x0A000000, 0, 16, {2, 65533, Order::pseudorandom}, {}};
+  fields.destination_address = {0xC6120000, 0, 16, {2, 65533, Order::pseudorandom}, {}};
+  fields.destination_port = {1, 49151, Order::pseudorandom};
+  fields.source_port = {1024, 1279, Order::pseudorandom};
+  const TupleSpace<Family::ipv4> space(fields, 1);
+  TupleLanes<Family::ipv4> tuples;
+  space.random({0, 1}, kBurst, tuples);
+  EXPECT_EQ(tuples.get(0), (Tuple<Family::ipv4>{0xA008902, 0xC6129109, 1125, 36656}));
+  EXPECT_EQ(tuples.get(1), (Tuple<Family::ipv4>{0xA00FB30, 0xC612F891, 1262, 21841}));
+  EXPECT_EQ(tuples.get(17), (Tuple<Family::ipv4>{0xA002EF5, 0xC61240D7, 1110, 26039}));
+  EXPECT_EQ(tuples.get(63), (Tuple<Family::ipv4>{0xA00C0DA, 0xC6121806, 1278, 19420}));
+  EXPECT_EQ(space.at(0), (Tuple<Family::ipv4>{0xA002283, 0xC612A2AF, 1105, 48041}));
+  EXPECT_EQ(space.at(1), (Tuple<Family::ipv4>{0xA008403, 0xC612DC36, 1255, 42348}));
+  EXPECT_EQ(space.at(123'456'789), (Tuple<Family::ipv4>{0xA00E4CF, 0xC6124573, 1263, 29336}));
+}
+
 TEST(TupleSpace, ASpaceTooLargeToNumberCanStillBeDrawnFrom) {
   TupleSpace<Family::ipv6>::Fields huge;
   huge.source_address = {0, 0, 32, {0, 0xFFFFFFFF, Order::pseudorandom}};
