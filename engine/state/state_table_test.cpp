@@ -163,15 +163,15 @@ TEST(StateTable, HoldsExactlyWhatWasRecorded) {
 
 TEST(StateTable, NeedsMemoryForAddressesThatDifferElsewhereOnly) {
   constexpr std::uint64_t kConnections = 1'000'000;
-  const auto pages_of = [](uint128 varying) {
+  const auto memory_of = [](uint128 varying) {
     StateTable<Family::ipv6> table;
     table.reset(kConnections, {varying, 0, 0, 0});
     const std::uint64_t before = resident_bytes();
     for (std::uint64_t i = 0; i < kConnections; ++i) table.record(i, {uint128{i % 1000} << 64, 1, 2, 3});
     return resident_bytes() - before;
   };
-  EXPECT_LT(pages_of(uint128{0xFFFF} << 64), 20 * kConnections);
-  EXPECT_GT(pages_of(0), 40 * kConnections);
+  // Three times as much; sanitizers multiply both by the same.
+  EXPECT_GT(memory_of(0), 2 * memory_of(uint128{0xFFFF} << 64));
 }
 
 template <Family F>
