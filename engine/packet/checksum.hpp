@@ -44,14 +44,18 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
 
 /// Returns the sum of a number's 32-bit halves. It is congruent to the sum of the 16-bit words of the number's
 /// big-endian field at an even offset, except that the two bytes of each word are swapped.
-constexpr std::uint64_t halves_of(std::uint64_t value) { return (value >> 32) + (value & 0xFFFFFFFF); }
-/// Folds a sum, or each word of a vector of sums, to 16 bits as `fold` does, in steps that compilers vectorize.
+template <class Words>
+constexpr Words halves_of(Words value) {
+  return (value >> 32) + (value & 0xFFFFFFFF);
+}
+/// Folds a sum, or each word of a vector of sums, to 16 bits as `fold` does, in steps that compilers vectorize. Each
+/// step adds a number to itself moved by half its length, so that the upper half of the result is the sum of both
+/// halves with its carry.
 template <class Sums>
 constexpr Sums folded(Sums sums) {
-  sums = (sums >> 32) + (sums & 0xFFFFFFFF);
-  sums = (sums >> 16) + (sums & 0xFFFF);
-  sums = (sums >> 16) + (sums & 0xFFFF);
-  return ((sums >> 16) + sums) & 0xFFFF;
+  sums += (sums << 32) | (sums >> 32);
+  sums += sums << 16;
+  return sums >> 48;
 }
 constexpr std::uint64_t fold_halves(std::uint64_t sum) { return folded(sum); }
 

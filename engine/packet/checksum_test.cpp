@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <random>
 #include <vector>
@@ -58,13 +59,23 @@ TEST(Checksum, BytesAreIntactIfTheySumToAllOnes) {
   EXPECT_FALSE(is_intact(std::numeric_limits<std::uint64_t>::max() - 1));
 }
 
-TEST(Checksum, ManyHalvesFold) {
-  EXPECT_EQ(fold_halves(0), 0);
-  EXPECT_EQ(fold_halves(0x1FFFF), 1);
-  EXPECT_EQ(fold_halves(0xFFFFFFFF), 0xFFFF);
-  EXPECT_EQ(fold_halves(0xFFFF0001), 1);
-  EXPECT_EQ(fold_halves(0x1'FFFF'FFFF), 1);
-  EXPECT_EQ(fold_halves(~std::uint64_t{0}), 0xFFFF);
+void expect_folded(std::uint64_t sum) {
+  const std::uint64_t remainder = sum % 0xFFFF;
+  ASSERT_EQ(fold_halves(sum), sum != 0 && remainder == 0 ? 0xFFFF : remainder) << sum;
+}
+
+TEST(Checksum, AnySumFolds) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100'000; ++i) expect_folded(random() >> random() % 64);
+  // All combinations of quarters that carry, or barely do not.
+  constexpr std::array<std::uint64_t, 7> kQuarters = {0, 1, 2, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
+  for (const std::uint64_t first : kQuarters) {
+    for (const std::uint64_t second : kQuarters) {
+      for (const std::uint64_t third : kQuarters) {
+        for (const std::uint64_t last : kQuarters) expect_folded(first << 48 | second << 32 | third << 16 | last);
+      }
+    }
+  }
 }
 
 TEST(Checksum, ZeroIsSentAsAllOnesInUdpOnly) {
