@@ -117,6 +117,11 @@ class Port {
     for (rte_mbuf* buffer : buffers) std::memcpy(&buffer->rearm_data, &fresh.rearm_data, kSideBySide);
     return true;
   }
+  /// Returns where the frame begins in an allocated buffer that has no tag yet. It is computed, because to read it from
+  /// the buffer takes 5 % of the time of sending.
+  static std::uint8_t* frame_of(rte_mbuf* buffer) {
+    return reinterpret_cast<std::uint8_t*>(buffer + 1) + RTE_PKTMBUF_HEADROOM;
+  }
   /// Inserts the VLAN's tag into frames that were written into allocated buffers, once; without a VLAN, does nothing.
   void tag(std::span<rte_mbuf* const> frames) const {
     if (!tag_) return;

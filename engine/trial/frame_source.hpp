@@ -12,6 +12,7 @@
 #include "pace/clock.hpp"
 #include "pace/turns.hpp"
 #include "packet/test_frame/frame_template.hpp"
+#include "port/port.hpp"
 #include "trial/flow_source.hpp"
 
 namespace natxy {
@@ -40,7 +41,7 @@ class StreamFrames final : public FrameSource {
     TupleLanes<F> tuples;
     flows_->fill(sequences, buffers.size(), tuples);
     std::array<std::uint8_t*, kBurst> frames;
-    for (std::size_t i = 0; i < buffers.size(); ++i) frames[i] = rte_pktmbuf_mtod(buffers[i], std::uint8_t*);
+    for (std::size_t i = 0; i < buffers.size(); ++i) frames[i] = Port::frame_of(buffers[i]);
     template_.write({frames.data(), buffers.size()}, tuples, sequences, now_ticks() & kMask48);
   }
 
