@@ -24,7 +24,7 @@ FrameTemplate<F>::FrameTemplate(const FrameFormat& format) {
     store_be16(ip + 6, format.dont_fragment ? 0x4000 : 0);
     ip[8] = format.ttl;
     ip[9] = kProtocolUdp;
-    header_sum_ = __builtin_bswap16(fold(checksum_of(ip, kIpv4Bytes)));
+    constant_.header_sum = __builtin_bswap16(fold(checksum_of(ip, kIpv4Bytes)));
   } else {
     ip[0] = 0x60;
     store_be16(ip + 4, static_cast<std::uint16_t>(udp_length));
@@ -35,9 +35,9 @@ FrameTemplate<F>::FrameTemplate(const FrameFormat& format) {
   std::uint8_t* udp = ip + ip_bytes(F);
   store_be16(udp + 4, static_cast<std::uint16_t>(udp_length));
   store_signature(udp + kUdpBytes, {format.stream, format.run_id, 0, 0});
-  udp_sum_ =
-      kProtocolUdp + static_cast<std::uint32_t>(udp_length) + __builtin_bswap16(fold(checksum_of(udp, udp_length)));
-  for (std::size_t word = 0; word < kWords; ++word) constant_[word] = load_be64(bytes_.data() + place(word));
+  constant_.udp_rest =
+      ~(kProtocolUdp + std::uint64_t{udp_length} + __builtin_bswap16(fold(checksum_of(udp, udp_length))));
+  for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(bytes_.data() + place(word));
 }
 
 template class FrameTemplate<Family::ipv4>;

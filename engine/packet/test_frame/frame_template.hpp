@@ -33,7 +33,8 @@ constexpr std::size_t smallest_frame(Family family) {
 }
 
 /// Builds the UDP test frames of one stream. The constructor computes the constant part and its checksum sums once;
-/// `write` then patches the fields that vary and adds them to the sums.
+/// `write` then inserts the fields that vary and adds them to the sums. It makes four frames at once where vectors have
+/// 32 bytes, otherwise one by one.
 template <Family F>
 class FrameTemplate {
  public:
@@ -46,41 +47,25 @@ class FrameTemplate {
   /// Writes whole frames, at most kBurst. Their sequence numbers and `time` must be below 2^48.
   void write(std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples, const Series& sequences,
              std::uint64_t time) const {
-    Image image;
-    const Words constant = constant_;  // a copy that the stores to frames cannot alias
-    const std::uint64_t udp_sum = udp_sum_ + natxy::halves_of(time);
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      const std::uint64_t sequence = sequences.at(i);
-      const std::uint64_t source_port = tuples.source_port[i];
-      const std::uint64_t destination_port = tuples.destination_port[i];
-      const std::uint64_t addresses = halves_of(tuples.source, i) + halves_of(tuples.destination, i);
-      const std::uint64_t rest = source_port + destination_port + natxy::halves_of(sequence);
-      Words words = constant;
-      if constexpr (F == Family::ipv4) {
-        put<kIp + 10, 2>(words, fold_halves(header_sum_ + addresses) ^ 0xFFFF);
-        put<kIp + 12, 4>(words, tuples.source.values[i]);
-        put<kIp + 16, 4>(words, tuples.destination.values[i]);
-      } else {
-        put<kIp + 8, 8>(words, tuples.source.high[i]);
-        put<kIp + 16, 8>(words, tuples.source.low[i]);
-        put<kIp + 24, 8>(words, tuples.destination.high[i]);
-        put<kIp + 32, 8>(words, tuples.destination.low[i]);
-      }
-      put<kUdp, 2>(words, source_port);
-      put<kUdp + 2, 2>(words, destination_port);
-      put<kUdp + 6, 2>(words, never_zero(fold_halves(udp_sum + addresses + rest) ^ 0xFFFF));
-      put<kUdp + kUdpBytes + kSequenceOffset, 6>(words, sequence);
-      put<kUdp + kUdpBytes + kTimeOffset, 6>(words, time);
-      for (std::size_t word = kHead; word < kWords; ++word) image[word - kHead][i] = __builtin_bswap64(words[word]);
-    }
     if (bytes_.size() > kEnd) {
       for (std::uint8_t* frame : frames) copy_rest(bytes_, frame);
     }
-    const std::size_t in_fours = frames.size() / 4 * 4;
-    for (std::size_t i = 0; i < in_fours; i += 4) {
-      store_four(constant, image, i, frames.subspan(i).template first<4>());
+    Constant constant = constant_;
+    put<kUdp + kUdpBytes + kTimeOffset, 6>(constant.words, time);
+    constant.udp_rest -= time;
+    if constexpr (F == Family::ipv6) {
+      if (share_prefixes(tuples, frames.size())) {
+        put<kIp + 8, 8>(constant.words, tuples.source.high[0]);
+        put<kIp + 16, 2>(constant.words, tuples.source.low[0] >> 48);
+        put<kIp + 24, 8>(constant.words, tuples.destination.high[0]);
+        put<kIp + 32, 2>(constant.words, tuples.destination.low[0] >> 48);
+        constant.udp_rest -= halves_of(tuples.source.high[0]) + (tuples.source.low[0] >> 48) +
+                             halves_of(tuples.destination.high[0]) + (tuples.destination.low[0] >> 48);
+        write_with<true>(constant, frames, tuples, sequences);
+        return;
+      }
     }
-    for (std::size_t i = in_fours; i < frames.size(); ++i) store_one(constant, image, i, frames[i]);
+    write_with<false>(constant, frames, tuples, sequences);
   }
 
  private:
@@ -90,9 +75,17 @@ class FrameTemplate {
   // The frame up to the end of its signature consists of whole words, stored four at a time to make few and long
   // stores.
   static constexpr std::size_t kWords = F == Family::ipv4 ? 8 : 10;
-  static constexpr std::size_t kHead = F == Family::ipv4 ? 3 : 2;  // leading words in which nothing varies
-  using Words = std::array<std::uint64_t, kWords>;
-  using Image = std::array<Lanes<std::uint64_t>, kWords - kHead>;
+  template <class Word>
+  using Words = std::array<Word, kWords>;
+
+  /// Holds what frames have in common. Fields that vary are zero in the words and left out of the sums.
+  struct Constant {
+    Words<std::uint64_t> words{};
+    std::uint64_t header_sum = 0;  // of the IPv4 header
+    // The complement of the sum of pseudo-header, UDP header and payload. To fold what is left of it gives the
+    // checksum, and never 0, which UDP does not allow.
+    std::uint64_t udp_rest = 0;
+  };
 
   /// Returns the offset of a word. IPv4's 60 bytes are not a multiple of 8, so its second four words overlap the first.
   static constexpr std::size_t place(std::size_t word) {
@@ -101,8 +94,8 @@ class FrameTemplate {
   static_assert(place(kWords - 1) + 8 == kEnd);
 
   /// Inserts a big-endian field of `kBytes` bytes at offset `kAt`, where `words` must be zero.
-  template <std::size_t kAt, std::size_t kBytes, std::size_t kWord = 0>
-  static void put(Words& words, std::uint64_t value) {
+  template <std::size_t kAt, std::size_t kBytes, std::size_t kWord = 0, class Word>
+  static void put(Words<Word>& words, const Word& value) {
     constexpr std::size_t kFieldEnd = kAt + kBytes;
     constexpr std::size_t kWordEnd = place(kWord) + 8;
     if constexpr (kFieldEnd > kWordEnd && kAt < kWordEnd) {
@@ -113,34 +106,96 @@ class FrameTemplate {
     if constexpr (kWord + 1 < kWords) put<kAt, kBytes, kWord + 1>(words, value);
   }
 
-  static std::uint64_t halves_of(const AddressLanes<Family::ipv4>& addresses, std::size_t i) {
-    return addresses.values[i];
-  }
-  static std::uint64_t halves_of(const AddressLanes<Family::ipv6>& addresses, std::size_t i) {
-    return natxy::halves_of(addresses.high[i]) + natxy::halves_of(addresses.low[i]);
+  /// Returns whether the first 80 bits of the source addresses are the same in all frames, and so for the destinations.
+  /// They nearly always are, and then half of a frame's words.
+  static bool share_prefixes(const TupleLanes<Family::ipv6>& tuples, std::size_t count) {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      high |= tuples.source.high[i] ^ tuples.source.high[0];
+      high |= tuples.destination.high[i] ^ tuples.destination.high[0];
+      low |= tuples.source.low[i] ^ tuples.source.low[0];
+      low |= tuples.destination.low[i] ^ tuples.destination.low[0];
+    }
+    return (high | low >> 48) == 0;
   }
 
-  /// Stores the words from `kWord` on of four frames.
-  template <std::size_t kWord = 0>
-  static void store_four(const Words& head, const Image& image, std::size_t first,
-                         std::span<std::uint8_t* const, 4> frames) {
-    constexpr std::size_t kCount = std::min<std::size_t>(4, kWords - kWord);
-    std::array<FourWords, kCount> rows{};
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (kWord + i < kHead) {
-        rows[i] += __builtin_bswap64(head[kWord + i]);
-      } else {
-        std::memcpy(&rows[i], &image[kWord + i - kHead][first], sizeof rows[i]);
+  /// Writes the words of frames. Its own copies of `constant` and `sequences` cannot be changed by stores to frames.
+  template <bool kSharePrefixes>
+  static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples,
+                         Series sequences) {
+    std::size_t i = 0;
+    if constexpr (kFourWordsFitRegister) {
+      const FourWords steps = FourWords{0, 1, 2, 3} * sequences.stride;
+      for (; i + 4 <= frames.size(); i += 4) {
+        const auto words = words_of<FourWords, kSharePrefixes>(constant, tuples, i, sequences.at(i) + steps);
+        store_four<kSharePrefixes>(constant, words, {frames[i], frames[i + 1], frames[i + 2], frames[i + 3]});
       }
     }
-    const auto columns = transposed(rows);
-    for (std::size_t i = 0; i < 4; ++i) store_raw(frames[i] + place(kWord), columns[i]);
-    if constexpr (kWord + kCount < kWords) store_four<kWord + kCount>(head, image, first, frames);
+    for (; i < frames.size(); ++i) {
+      const auto words = words_of<std::uint64_t, kSharePrefixes>(constant, tuples, i, sequences.at(i));
+      for (std::size_t word = 0; word < kWords; ++word) store_be64(frames[i] + place(word), words[word]);
+    }
   }
 
-  static void store_one(const Words& head, const Image& image, std::size_t lane, std::uint8_t* frame) {
-    for (std::size_t word = 0; word < kHead; ++word) store_be64(frame + place(word), head[word]);
-    for (std::size_t word = kHead; word < kWords; ++word) store_raw(frame + place(word), image[word - kHead][lane]);
+  /// Returns the words of one frame, or each word of four, whose fields are in the lanes from `lane` on.
+  template <class Word, bool kSharePrefixes>
+  [[gnu::always_inline]] static Words<Word> words_of(const Constant& constant, const TupleLanes<F>& tuples,
+                                                     std::size_t lane, const Word& sequence) {
+    Words<Word> words{};
+    for (std::size_t i = 0; i < kWords; ++i) words[i] += constant.words[i];
+    const Word source_port = load_lanes<Word>(tuples.source_port, lane);
+    const Word destination_port = load_lanes<Word>(tuples.destination_port, lane);
+    Word addresses;
+    if constexpr (F == Family::ipv4) {
+      const Word source = load_lanes<Word>(tuples.source.values, lane);
+      const Word destination = load_lanes<Word>(tuples.destination.values, lane);
+      addresses = source + destination;
+      put<kIp + 10, 2>(words, folded(addresses + constant.header_sum) ^ 0xFFFF);
+      put<kIp + 12, 4>(words, source);
+      put<kIp + 16, 4>(words, destination);
+    } else {
+      const Word source = load_lanes<Word>(tuples.source.low, lane);
+      const Word destination = load_lanes<Word>(tuples.destination.low, lane);
+      if constexpr (kSharePrefixes) {
+        const Word source_end = source & kMask48;
+        const Word destination_end = destination & kMask48;
+        addresses = source_end + destination_end;
+        put<kIp + 18, 6>(words, source_end);
+        put<kIp + 34, 6>(words, destination_end);
+      } else {
+        const Word source_start = load_lanes<Word>(tuples.source.high, lane);
+        const Word destination_start = load_lanes<Word>(tuples.destination.high, lane);
+        addresses = halves_of(source_start) + halves_of(source) + halves_of(destination_start) + halves_of(destination);
+        put<kIp + 8, 8>(words, source_start);
+        put<kIp + 16, 8>(words, source);
+        put<kIp + 24, 8>(words, destination_start);
+        put<kIp + 32, 8>(words, destination);
+      }
+    }
+    const Word sum = addresses + source_port + destination_port + sequence;
+    put<kUdp, 2>(words, source_port);
+    put<kUdp + 2, 2>(words, destination_port);
+    put<kUdp + 6, 2>(words, folded(constant.udp_rest - sum));
+    put<kUdp + kUdpBytes + kSequenceOffset, 6>(words, sequence);
+    return words;
+  }
+
+  /// Stores the words of four frames from `kWord` on. With shared prefixes the first four words are constant.
+  template <bool kSharePrefixes, std::size_t kWord = 0>
+  [[gnu::always_inline]] static void store_four(const Constant& constant, const Words<FourWords>& words,
+                                                std::array<std::uint8_t*, 4> frames) {
+    constexpr std::size_t kCount = std::min<std::size_t>(4, kWords - kWord);
+    if constexpr (kSharePrefixes && kWord == 0) {
+      const FourWords same = swapped_bytes(load_lanes<FourWords>(constant.words, 0));
+      for (std::uint8_t* frame : frames) store_raw(frame, same);
+    } else {
+      std::array<FourWords, kCount> rows;
+      for (std::size_t i = 0; i < kCount; ++i) rows[i] = swapped_bytes(words[kWord + i]);
+      const auto columns = transposed(rows);
+      for (std::size_t i = 0; i < 4; ++i) store_raw(frames[i] + place(kWord), columns[i]);
+    }
+    if constexpr (kWord + kCount < kWords) store_four<kSharePrefixes, kWord + kCount>(constant, words, frames);
   }
 
   /// Copies the bytes after the signature in pieces of one size, so that no copy needs a call with a variable length.
@@ -153,9 +208,7 @@ class FrameTemplate {
   }
 
   std::vector<std::uint8_t> bytes_;
-  Words constant_{};
-  std::uint64_t header_sum_ = 0;  // IPv4 header without addresses and checksum
-  std::uint64_t udp_sum_ = 0;     // pseudo-header, UDP header and payload without the varying fields
+  Constant constant_;
 };
 
 extern template class FrameTemplate<Family::ipv4>;

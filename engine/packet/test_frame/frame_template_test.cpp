@@ -12,10 +12,23 @@ namespace natxy {
 namespace {
 
 template <Family F>
-Tuple<F> random_tuple(std::mt19937_64& random) {
-  return {static_cast<Address<F>>((uint128{random()} << 64) | random()),
-          static_cast<Address<F>>((uint128{random()} << 64) | random()), static_cast<std::uint16_t>(random()),
-          static_cast<std::uint16_t>(random())};
+Address<F> random_address(std::mt19937_64& random) {
+  return static_cast<Address<F>>((uint128{random()} << 64) | random());
+}
+
+/// Returns tuples whose addresses have their first `shared` bits in common.
+template <Family F>
+TupleLanes<F> random_tuples(std::mt19937_64& random, unsigned shared) {
+  const Address<F> varying = shared < address_bits(F) ? static_cast<Address<F>>(~Address<F>{0}) >> shared : 0;
+  const Address<F> source = random_address<F>(random);
+  const Address<F> destination = random_address<F>(random);
+  const auto with = [&](Address<F> address) { return address ^ (random_address<F>(random) & varying); };
+  TupleLanes<F> tuples;
+  for (std::size_t i = 0; i < kBurst; ++i) {
+    tuples.set(i, {with(source), with(destination), static_cast<std::uint16_t>(random()),
+                   static_cast<std::uint16_t>(random())});
+  }
+  return tuples;
 }
 
 template <Family F>
@@ -36,13 +49,13 @@ void expect_round_trip(std::size_t size) {
   const FrameTemplate<F> frame(format);
   ASSERT_EQ(frame.length(), size - kFcsBytes);
   constexpr std::size_t guard = 64;
+  constexpr std::array kShared = {0U, 31U, 32U, 64U, 79U, 80U, 81U, 128U};
   std::vector<std::uint8_t> memory(kBurst * (frame.length() + guard), 0xEE);
   std::array<std::uint8_t*, kBurst> frames{};
   for (std::size_t i = 0; i < kBurst; ++i) frames[i] = memory.data() + i * (frame.length() + guard);
-  for (std::size_t round = 0; round < 100; ++round) {
+  for (std::size_t round = 0; round < 200; ++round) {
     const std::size_t count = 1 + round % kBurst;
-    TupleLanes<F> tuples;
-    for (std::size_t i = 0; i < count; ++i) tuples.set(i, random_tuple<F>(random));
+    const auto tuples = random_tuples<F>(random, kShared[random() % kShared.size()]);
     const Series sequences{random() >> 17, 1 + random() % 4};
     const std::uint64_t time = random() & kMask48;
     frame.write(std::span(frames).first(count), tuples, sequences, time);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace natxy {
 
@@ -62,6 +63,16 @@ inline FourWords chosen_bytes(FourWords words, FourWords numbers) {
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = bytes[i] == kNoByte ? 0 : from[i / 16 * 16 + bytes[i]];
   return std::bit_cast<FourWords>(bytes);
 #endif
+}
+
+/// Loads numbers as words, from place `lane` on: one number, or four in a vector.
+template <class Word, class T, std::size_t kCount>
+Word load_lanes(const std::array<T, kCount>& lanes, std::size_t lane) {
+  if constexpr (std::is_integral_v<Word>) {
+    return lanes[lane];
+  } else {
+    return Word{lanes[lane], lanes[lane + 1], lanes[lane + 2], lanes[lane + 3]};
+  }
 }
 
 /// Reverses the bytes of each word.
