@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <random>
 #include <thread>
 
+#include "port/buffer_pool.hpp"
 #include "port/eal.hpp"
 
 namespace natxy {
@@ -77,6 +81,65 @@ TEST_F(Ports, MayBeTheTwoEndsOfAMemifAndBeOpenedAgain) {
     ports.clear();
   }
   std::filesystem::remove_all(folder);
+}
+
+/// Returns whether a buffer is as DPDK keeps it in a pool.
+bool is_fresh(const rte_mbuf* buffer) {
+  return rte_mbuf_refcnt_read(buffer) == 1 && buffer->nb_segs == 1 && buffer->next == nullptr &&
+         (buffer->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0;
+}
+
+TEST_F(Ports, GetBackBuffersOfAnyKind) {
+  constexpr unsigned kBuffers = 512;
+  std::array<rte_mempool*, 2> pools{};
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    pools.at(i) = create_buffer_pool("back" + std::to_string(i), kBuffers, 2048, SOCKET_ID_ANY, false);
+    ASSERT_NE(pools.at(i), nullptr);
+  }
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 10'000; ++round) {
+    std::vector<rte_mbuf*> burst;
+    std::vector<rte_mbuf*> held;
+    const bool all_plain = random() % 2 == 0;
+    for (std::size_t left = 1 + random() % 64; left > 0; --left) {
+      rte_mbuf* buffer = rte_pktmbuf_alloc(pools[0]);
+      burst.push_back(buffer);
+      buffer->port = static_cast<std::uint16_t>(random());
+      buffer->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+      if (all_plain || random() % 16 != 0) continue;
+      switch (random() % 4) {
+        case 0:
+          rte_pktmbuf_free(buffer);
+          burst.back() = rte_pktmbuf_alloc(pools[1]);
+          break;
+        case 1:
+          rte_mbuf_refcnt_update(buffer, 1);
+          held.push_back(buffer);
+          break;
+        case 2:
+          rte_pktmbuf_chain(buffer, rte_pktmbuf_alloc(pools[0]));
+          break;
+        default:
+          held.push_back(rte_pktmbuf_alloc(pools[1]));
+          rte_pktmbuf_attach(buffer, held.back());
+      }
+    }
+    BufferReturn buffer_return(*burst.front());
+    for (const rte_mbuf* buffer : burst) buffer_return.look_at(*buffer);
+    buffer_return.give_back(burst);
+    for (rte_mbuf* buffer : held) {
+      ASSERT_EQ(rte_mbuf_refcnt_read(buffer), 1) << round;
+      rte_pktmbuf_free(buffer);
+    }
+    for (const rte_mempool* pool : pools) ASSERT_EQ(rte_mempool_avail_count(pool), kBuffers) << round;
+  }
+  for (rte_mempool* pool : pools) {
+    std::array<rte_mbuf*, kBuffers> all{};
+    ASSERT_EQ(rte_mempool_get_bulk(pool, reinterpret_cast<void**>(all.data()), kBuffers), 0);
+    EXPECT_TRUE(std::ranges::all_of(all, is_fresh));
+    rte_mempool_put_bulk(pool, reinterpret_cast<void**>(all.data()), kBuffers);
+    rte_mempool_free(pool);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace natxy {
 
 namespace {
 
+constexpr std::size_t kBuffersAhead = 8;  // how many buffers before it is read each is prefetched
+
 /// Returns how many of `numbers`, at least one, are in order from the first on, each greater by `step` than the one
 /// before it.
 std::size_t leading(std::span<const std::uint64_t> numbers, std::uint64_t step) {
@@ -95,13 +97,17 @@ void Receiver::poll(Queue& queue) {
     queue.polled = now;
     return;
   }
+  BufferReturn buffer_return(*buffers.front());
   for (std::size_t i = 0; i < count; ++i) {
+    if (i + kBuffersAhead < count) __builtin_prefetch(buffers[i + kBuffersAhead]);
     frames_[i] = {rte_pktmbuf_mtod(buffers[i], const std::uint8_t*), buffers[i]->data_len};
+    __builtin_prefetch(frames_[i].data());
+    buffer_return.look_at(*buffers[i]);
   }
   take(queue, std::span(frames_).first(count), now);
   queue.polled = now;
   queue.received += count;
-  Port::give_back(std::span(buffers).first(count));
+  buffer_return.give_back(std::span(buffers).first(count));
 }
 
 void Receiver::take(Queue& queue, std::span<const Frame> frames, std::uint64_t now) {

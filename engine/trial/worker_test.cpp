@@ -109,7 +109,7 @@ std::optional<NeighborMessage> received(const Port& port) {
   std::array<rte_mbuf*, 1> buffer{};
   if (port.receive(0, buffer) == 0) return std::nullopt;
   const auto message = parse_neighbor_message({rte_pktmbuf_mtod(buffer[0], const std::uint8_t*), buffer[0]->data_len});
-  Port::give_back(buffer);
+  rte_pktmbuf_free(buffer[0]);
   return message;
 }
 
