@@ -141,7 +141,7 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
         flows.fill(sequences, kBurst, tuples);
         std::array<std::uint8_t*, kBurst> frames;
         for (std::size_t i = 0; i < kBurst; ++i) frames[i] = rte_pktmbuf_mtod(round[made + i], std::uint8_t*);
-        frame.write(frames, tuples, sequences, now_ticks());
+        frame.write(frames, tuples, sequences, now_ticks() & kMask48);
       }
       sequence += kRound;
       rte_ring_enqueue_bulk(ring, reinterpret_cast<void**>(round.data()), kRound, nullptr);

@@ -68,14 +68,13 @@ inline std::uint16_t fold(std::uint64_t sum) {
   return static_cast<std::uint16_t>(half);
 }
 
+/// 0xFFFF · kMostMultiple is 2^64 − 1, so −kMostMultiple is the inverse of 0xFFFF. A number times −kMostMultiple is its
+/// quotient by 0xFFFF if that divides it, and is above kMostMultiple if not.
+inline constexpr std::uint64_t kMostMultiple = 0x0001'0001'0001'0001;
+
 /// Returns whether bytes that include their own checksum are intact: whether their sum folds to all ones. `sum` must be
 /// over bytes of which at least one is not zero.
-inline bool is_intact(std::uint64_t sum) {
-  // One multiplication tests whether 0xFFFF divides the sum: 0xFFFF · kMost is 2^64 − 1, so −kMost is the inverse of
-  // 0xFFFF.
-  constexpr std::uint64_t kMost = 0x0001'0001'0001'0001;
-  return sum * -kMost <= kMost;
-}
+inline bool is_intact(std::uint64_t sum) { return sum * -kMostMultiple <= kMostMultiple; }
 
 /// Returns the checksum of an IPv4 header from its sum, to be stored with store_raw.
 inline std::uint16_t ip_checksum(std::uint64_t sum) { return static_cast<std::uint16_t>(~fold(sum)); }

@@ -38,6 +38,7 @@ TestFrameForm::TestFrameForm(Family family, std::size_t payload_bytes, std::uint
   two_bytes(udp_at_ + 4, datagram);
   std::array<std::uint8_t, kSignatureBytes> signature{};
   store_signature(signature.data(), {stream, run_id, 0, 0});
+  known_ = pseudo_header_ + checksum_of(signature.data(), kSequenceOffset);
   for (std::size_t i = 0; i < kSequenceOffset; ++i) byte(udp_at_ + kUdpBytes + i, signature.at(i));
 
   const auto known_at = [&]<class Bytes>(Known<Bytes>& here, std::size_t at) {

@@ -61,29 +61,18 @@ class TestFrameForm {
 
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
 
-  /// Adds words of four frames in one's complement.
-  struct FourSums {
-    FourWords all{};   // of whole words, modulo 2^64
-    FourWords high{};  // of their upper halves
-
-    void add(FourWords words) {
-      all += words;
-      high += words >> 32;
-    }
-    /// Returns the sums of both halves of the words.
-    [[nodiscard]] FourWords halves() const { return all - (high << 32) + high; }
-  };
-
   /// Describes the words up to the end of the signature by which four frames are read.
   template <Family F>
   struct Words {
     static constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
     static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
     static constexpr std::size_t kCount = F == Family::ipv4 ? 6 : 8;
-    static constexpr std::size_t kFirst = kEnd - 8 * kCount;              // in the IP header
-    static constexpr std::size_t kAddresses = F == Family::ipv4 ? 1 : 0;  // its last two bytes begin the addresses
-    static constexpr std::size_t kChecksum = (kUdp + 6 - kFirst) / 8;     // its third quarter is UDP's checksum
-    static_assert((kUdp + 6 - kFirst) % 8 == 4);
+    static constexpr std::size_t kFirst = kEnd - 8 * kCount;  // in the IP header
+    // The last four: the end of the destination address and the source port; the destination port, the length, the
+    // checksum and the start of the magic; the rest of what is known, and the start of the sequence number; its rest
+    // and the time.
+    static constexpr std::size_t kPorts = kCount - 4;
+    static_assert(kFirst + 8 * kPorts == kUdp - 6);
     // Those with known bits. The bytes before IPv6's are compared apart.
     static constexpr auto kKnown = [] {
       if constexpr (F == Family::ipv4) return std::array<std::size_t, 4>{0, 1, 3, 4};
@@ -149,24 +138,28 @@ class TestFrameForm {
     }
     if (differences != 0) return false;
     const std::array<FourWords, In::kCount> words = words_of<In::kCount>(frames, In::kFirst);
-    FourWords wrong = (words[In::kChecksum] & 0xFFFF'0000'0000) == 0;
-    for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
-    FourSums sum{(words[In::kAddresses] >> 48) + pseudo_header_};
-    for (std::size_t i = In::kAddresses + 1; i < In::kCount; ++i) sum.add(words[i]);
-    FourWords rest{};
+    // Of a word, 48 bits are added as they are, so that no sum overflows.
+    const FourWords end = words[In::kCount - 1];
+    FourWords addresses = words[In::kPorts] & kMask48;
+    if constexpr (F == Family::ipv4) addresses += words[1] >> 48;
+    if constexpr (F == Family::ipv6) {
+      const FourWords high = (words[1] >> 32) + (words[2] >> 32) + (words[3] >> 32);
+      addresses += (words[0] >> 48) + (words[1] + words[2] + words[3] - (high << 32)) + high;
+    }
+    FourWords sum = addresses + (words[In::kPorts] >> 48) + (words[In::kPorts + 1] & kMask48) +
+                    (words[In::kPorts + 2] >> 32) + (end >> 48) + (end & kMask48) + known_;
     if (bytes_ > In::kEnd) {
-      rest = FourWords{rest_of<F>(frames[0]), rest_of<F>(frames[1]), rest_of<F>(frames[2]), rest_of<F>(frames[3])};
+      sum += FourWords{rest_of<F>(frames[0]), rest_of<F>(frames[1]), rest_of<F>(frames[2]), rest_of<F>(frames[3])};
     }
-    wrong |= folded(sum.halves() + rest) != 0xFFFF;
+    FourWords quotient = sum * -kMostMultiple;
     if constexpr (F == Family::ipv4) {
-      FourSums header;
-      header.add(words[0] >> 16);
-      header.add(words[1]);
-      header.add(words[2] & kMask48);
-      wrong |= folded(header.halves()) != 0xFFFF;
+      quotient |= (addresses + (words[0] >> 16) + (words[1] & kMask48)) * -kMostMultiple;
     }
-    if ((wrong[0] | wrong[1] | wrong[2] | wrong[3]) != 0) return false;
-    const FourWords last = swapped_bytes(words[In::kCount - 1]);
+    FourWords wrong = quotient & ~kMask48;
+    for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
+    wrong |= (words[In::kPorts + 1] & 0xFFFF'0000'0000) == 0;
+    if (any(wrong)) return false;
+    const FourWords last = swapped_bytes(end);
     const FourWords sequence = (swapped_bytes(words[In::kCount - 2]) << 16 | last >> 48) & kMask48;
     const FourWords time = last & kMask48;
     std::memcpy(&signatures.sequence[lane], &sequence, sizeof sequence);
@@ -182,13 +175,13 @@ class TestFrameForm {
     for (std::size_t word = 0; word + 4 <= kCount; word += 4) {
       const auto columns = transposed(std::array{load_raw<FourWords>(at(0, word)), load_raw<FourWords>(at(1, word)),
                                                  load_raw<FourWords>(at(2, word)), load_raw<FourWords>(at(3, word))});
-      std::copy_n(columns.begin(), 4, words.begin() + word);
+      for (std::size_t i = 0; i < 4; ++i) words[word + i] = columns[i];
     }
     if constexpr (kCount % 4 == 2) {
       const auto columns =
           transposed(std::array{load_raw<TwoWords>(at(0, kCount - 2)), load_raw<TwoWords>(at(1, kCount - 2)),
                                 load_raw<TwoWords>(at(2, kCount - 2)), load_raw<TwoWords>(at(3, kCount - 2))});
-      std::copy_n(columns.begin(), 2, words.end() - 2);
+      for (std::size_t i = 0; i < 2; ++i) words[kCount - 2 + i] = columns[i];
     }
     return words;
   }
@@ -205,6 +198,7 @@ class TestFrameForm {
   std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the addresses on
   unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
   std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
+  std::uint64_t known_ = 0;          // the same with the known bits of the signature
   Known<TwoWords> headers_;
   Known<TwoWords> datagram_;                 // the UDP header and the start of the signature
   Known<std::uint32_t> start_;               // of the headers

@@ -75,6 +75,15 @@ Word load_lanes(const std::array<T, kCount>& lanes, std::size_t lane) {
   }
 }
 
+/// Returns whether any bit is set.
+inline bool any(FourWords words) {
+#ifdef __AVX2__
+  return _mm256_testz_si256(reinterpret_cast<__m256i>(words), reinterpret_cast<__m256i>(words)) == 0;
+#else
+  return (words[0] | words[1] | words[2] | words[3]) != 0;
+#endif
+}
+
 /// Reverses the bytes of each word.
 inline FourWords swapped_bytes(FourWords words) {
   using Bytes = std::uint8_t __attribute__((vector_size(32)));
