@@ -45,7 +45,7 @@ def in_tester(word: str) -> list[int]:
 
 def _command(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
         return ""
 

@@ -18,7 +18,7 @@ def engines_of(pid: int) -> list[int]:
 def is_engine(pid: int) -> bool:
     # A process that is listed may have ended before its command line is read.
     try:
-        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text()
+        return "natxy-engine" in Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
         return False
 
@@ -26,14 +26,14 @@ def is_engine(pid: int) -> bool:
 def runs(pid: int) -> bool:
     """Returns True unless the process has ended, whether or not its parent has asked for its exit code."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 
 
 def cpu_s(pid: int) -> float:
     """Returns the CPU time that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     user, system = map(int, fields[11:13])
     return (user + system) * TICK_S
 

@@ -143,7 +143,7 @@ def engines(namespace: str) -> list[int]:
     for pid in ip("netns", "pids", namespace).split():
         # A process may have ended since.
         with suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().startswith("natxy-engine"):
+            if Path(f"/proc/{pid}/comm").read_text(errors="replace").startswith("natxy-engine"):
                 found.append(int(pid))
     return found
 

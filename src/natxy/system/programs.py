@@ -86,6 +86,6 @@ def _holds(belongs: Callable[[int], bool], pid: int) -> bool:
 def _has_ended(pid: int) -> bool:
     """Returns True for a process that is gone, or that only waits for its parent to ask for its exit code."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
