@@ -100,7 +100,7 @@ class Stopping(Once):
     def disturb(self) -> None:
         tasks = Path("/proc/self/task").glob("*/children")
         children = [int(pid) for task in tasks for pid in task.read_text().split()]
-        (gateway,) = [pid for pid in children if Path(f"/proc/{pid}/comm").read_text(errors="replace").strip() == REFERENCE]
+        (gateway,) = [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == REFERENCE]
         os.kill(gateway, signal.SIGSTOP)
         try:
             time.sleep(AWAY_S)

@@ -82,7 +82,7 @@ def small_memory(plan: ResolvedPlan) -> dict[str, list[str]]:
         if (need := table_need(experiment, None)) is None:
             continue
         local = experiment.gateway.table_bytes(need) if plan.testbed.gateway_is_local else None
-        taken = state_table_bytes(experiment, need) + (local or 0)
+        taken = state_table_bytes(need) + (local or 0)
         if taken > available:
             text = (
                 f"its connections take about {taken / 1e9:.3g} GB in tables on this machine, where "

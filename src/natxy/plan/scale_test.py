@@ -157,7 +157,7 @@ def test_the_memory_of_the_largest_published_tables() -> None:
     in_jool = only(**JOOL).gateway.table_bytes(of_1600m)
     assert in_jool
     assert in_jool < 384e9
-    assert state_table_bytes(only(**JOOL), of_1600m) == 25_600_000_000
+    assert state_table_bytes(of_1600m) == 25_600_000_000
 
 
 def test_what_the_plan_leaves_to_the_dut() -> None:
@@ -195,11 +195,9 @@ def test_buckets_that_no_kernel_allocates() -> None:
 
 
 def test_the_testers_own_table_has_an_entry_for_each_connection() -> None:
-    # engine/state/state_table.cpp asserts these sizes of a StateEntry.
+    # engine/state/entry_form.hpp asserts this size of a StateEntry.
     of_1000 = TableNeed(1000, 1, 1, 1.0)
-    assert state_table_bytes(only(), of_1000) == 16_000
-    assert state_table_bytes(only(family="ipv6"), of_1000) == 40_000
-    assert state_table_bytes(only(**JOOL), of_1000) == 16_000, "its responders are on the right"
+    assert state_table_bytes(of_1000) == 16_000
 
 
 @pytest.mark.parametrize(("longest_s", "short"), [(29.9, False), (30.0, True)])

@@ -54,7 +54,7 @@ def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Expe
         yield missing if size is None else f"{size[0]}{size[1]:,}"
         memory = gateway.table_bytes(need)
         yield missing if memory is None else _bytes(memory)
-        yield _bytes(state_table_bytes(experiment, need))
+        yield _bytes(state_table_bytes(need))
     yield format_duration(slowest_s(plan, experiment))
 
 
