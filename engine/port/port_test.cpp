@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "packet/burst.hpp"
 #include "port/buffer_pool.hpp"
 #include "port/eal.hpp"
 
@@ -87,6 +88,20 @@ TEST_F(Ports, MayBeTheTwoEndsOfAMemifAndBeOpenedAgain) {
 bool is_fresh(const rte_mbuf* buffer) {
   return rte_mbuf_refcnt_read(buffer) == 1 && buffer->nb_segs == 1 && buffer->next == nullptr &&
          (buffer->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0;
+}
+
+TEST_F(Ports, AllocateBuffersWhoseFramesBeginWhereDpdkSays) {
+  open("net_null0", "net_null1");
+  for (int round = 0; round < 3; ++round) {
+    std::array<rte_mbuf*, kBurst> buffers{};
+    ASSERT_TRUE(ports.front()->allocate(buffers, 60));
+    for (rte_mbuf* buffer : buffers) {
+      EXPECT_EQ(Port::frame_of(buffer), rte_pktmbuf_mtod(buffer, std::uint8_t*));
+      // As a port with a VLAN returns it.
+      rte_pktmbuf_prepend(buffer, kVlanTagBytes);
+    }
+    rte_pktmbuf_free_bulk(buffers.data(), kBurst);
+  }
 }
 
 TEST_F(Ports, GetBackBuffersOfAnyKind) {

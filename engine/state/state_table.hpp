@@ -47,7 +47,8 @@ class StateTable {
       const Rest rest = form_.rest_of(tuple);
       if (!share(rest)) [[unlikely]] {
         own_rests_[index] = rest;
-        some_have_own_.store(true, kRelaxed);
+        // Other workers read this line.
+        if (!some_have_own_.load(kRelaxed)) some_have_own_.store(true, kRelaxed);
         mark |= kOwn;
       }
     }

@@ -82,7 +82,7 @@ class FrameTemplate {
   struct Constant {
     Words<std::uint64_t> words{};
     std::uint64_t header_sum = 0;  // of the IPv4 header
-    // The complement of the sum of pseudo-header, UDP header and payload. To fold what is left of it gives the
+    // The complement of the sum of pseudo-header, UDP header and payload. What is left of it, folded, is the
     // checksum, and never 0, which UDP does not allow.
     std::uint64_t udp_rest = 0;
   };

@@ -67,7 +67,7 @@ class TestFrameForm {
     static constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
     static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
     static constexpr std::size_t kCount = F == Family::ipv4 ? 6 : 8;
-    static constexpr std::size_t kFirst = kEnd - 8 * kCount;  // in the IP header
+    static constexpr std::size_t kFirst = kEnd - 8 * kCount;  // in or before the IP header
     // The last four: the end of the destination address and the source port; the destination port, the length, the
     // checksum and the start of the magic; the rest of what is known, and the start of the sequence number; its rest
     // and the time.
@@ -151,6 +151,7 @@ class TestFrameForm {
     if (bytes_ > In::kEnd) {
       sum += FourWords{rest_of<F>(frames[0]), rest_of<F>(frames[1]), rest_of<F>(frames[2]), rest_of<F>(frames[3])};
     }
+    // The sums are below 2^52, so that quotients by 0xFFFF are below 2^48; other products are not.
     FourWords quotient = sum * -kMostMultiple;
     if constexpr (F == Family::ipv4) {
       quotient |= (addresses + (words[0] >> 16) + (words[1] & kMask48)) * -kMostMultiple;
