@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-
-from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+from typing import TYPE_CHECKING
 
 from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReached, try_rate
+
+# The library is loaded where it is used. Loading takes up to 0.4 s, and most commands need no such search.
+if TYPE_CHECKING:
+    from MLRsearch import MeasurementResult, SearchGoal
 
 # The library never returns if a width of its targets equals that of the whole range, as 1 of 2 to 3 does.
 _NOT_THE_RANGE = 0.999
@@ -93,6 +96,8 @@ class MlrSearch:
 
     def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
         """Lets the library search from the lowest rate to `highest`; `steps` of its result is 0."""
+        from MLRsearch import Config, MultipleLossRatioSearch
+
         goal = self._goal()
         config = Config()
         # The library checks each limit against the other, at first against its default.
@@ -170,6 +175,8 @@ class MlrSearch:
         return self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, self.trials * _NOMINAL_TRIAL_S)
 
     def _goal(self) -> SearchGoal:
+        from MLRsearch import SearchGoal
+
         durations = self.lengths
         return SearchGoal(
             loss_ratio=self.goal_loss_ratio,
@@ -186,8 +193,10 @@ class MlrSearch:
         )
 
 
-class _Measurer(AbstractMeasurer):  # type: ignore[misc]
+class _Measurer:
     """Passes the library's trials on to the caller's function, and keeps what the tester sent and could not send.
+
+    Implements the library's AbstractMeasurer.
 
     `limits` are the rates that the tester cannot send, the lowest last.
     """
@@ -256,6 +265,8 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         return replace(decisive, outcome=outcome)
 
     def _result(self, sample: Sample, duration_s: float, load: float) -> MeasurementResult:
+        from MLRsearch import MeasurementResult
+
         lost = sample.lost
         if sample.outcome != Outcome.PASS:
             # The trial failed by more than this loss: by misrouted frames, or in a direction that tolerates less.
