@@ -17,11 +17,11 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, State
 from natxy.system.ledger import Ledger
 from natxy.testbeds.vm.accelerator import QEMU
-from natxy.testbeds.vm.image import cache_folder
+from natxy.testbeds.vm.image import image_folder
 from tests.support import needs
 from tests.support.command import HANG_S, command, natxy
 
-pytestmark = [*needs.LAB, needs.VM, needs.TUN, pytest.mark.long]
+pytestmark = [*needs.LAB, *needs.VM, needs.TUN, pytest.mark.long]
 
 # Jool 4.1.9 spoils the checksum of one in 65,536 frames from IPv4 to IPv6. Without KVM the virtual machine's processor
 # is slow, and a busy machine takes it away for long.
@@ -83,7 +83,7 @@ def settings(experiment: ExperimentRecord) -> dict[str, str]:
 
 
 def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) -> None:
-    before = (cache_folder() / "disk.img").stat().st_mtime_ns
+    before = (image_folder() / "disk.img").stat().st_mtime_ns
     done = natxy("run", written(tmp_path, EVERY_DRIVER), "--output", tmp_path / "out")
     # 4 where clearing a small table does not stand out from clearing an empty one, so that there is no tear-down rate.
     assert done.returncode in (0, 4), done.stdout + done.stderr
@@ -124,7 +124,7 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     assert len({settings(each)["boot"] for each in experiments}) == 1
     assert gateways[-1].dut is not None
     assert gateways[-1].dut.version.startswith("Jool 4.1")
-    assert (cache_folder() / "disk.img").stat().st_mtime_ns == before
+    assert (image_folder() / "disk.img").stat().st_mtime_ns == before
 
 
 def test_a_machine_that_loses_its_power_in_a_trial_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:

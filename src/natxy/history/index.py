@@ -6,7 +6,6 @@ It is a cache: without it, or when it is damaged or of another format, every run
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
@@ -16,6 +15,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from natxy.history.past import PastRun
+from natxy.system.cache import cache_folder
 
 # To be raised when `PastRun` changes its meaning; other changes are found when a row is read.
 _FORMAT: Final = 2
@@ -24,8 +24,8 @@ _RUN: Final = TypeAdapter(PastRun)
 
 
 def index_file() -> Path:
-    """Returns the file of the index, ~/.cache/natxy/history.sqlite unless $XDG_CACHE_HOME says otherwise."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "natxy" / "history.sqlite"
+    """Returns the file of the index."""
+    return cache_folder() / "history.sqlite"
 
 
 def fingerprint(results: Path) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -20,6 +21,7 @@ from markupsafe import Markup
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.still import VEGA_LITE, page_svg
 from natxy.report.page.terms import Explainer
+from natxy.system.cache import keep_text, kept_text
 from natxy.untrusted.texts import html, json_in_html
 
 
@@ -53,8 +55,14 @@ def pictures(charts: Iterable[Chart]) -> dict[str, Markup]:
 
 @cache
 def with_vega(script: str) -> str:
-    """Returns a script together with Vega, which it uses, about 0.9 MB."""
+    """Returns a script together with Vega, which it uses, about 0.9 MB. To bundle the two takes more than a second, so
+    that the result is kept."""
+    made_of = f"{version('vl-convert-python')} {VEGA_LITE} {script}"
+    name = f"vega-{hashlib.sha256(made_of.encode()).hexdigest()}.js"
+    if kept := kept_text(name):
+        return kept
     bundle: str = vl_convert.javascript_bundle(script, vl_version=VEGA_LITE)
+    keep_text(name, bundle)
     return bundle
 
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from natxy.errors import PlanError
 from natxy.installation import by_make
+from natxy.system.cache import cache_folder
 
 # Only a source tree has it; where natxy is installed without one, nothing can be out of date.
 _SOURCES: Final = Path(__file__).resolve().parents[4] / "guest"
@@ -41,4 +41,4 @@ class Recipe:
 
 def built_folder(name: str) -> Path:
     """Returns the folder of what was built for this user."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "natxy" / name
+    return cache_folder() / name

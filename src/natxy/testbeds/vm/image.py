@@ -31,7 +31,7 @@ class VmImage:
     initrd: Path | None = None
 
 
-def cache_folder() -> Path:
+def image_folder() -> Path:
     """Returns the folder of the image that `make vm` builds."""
     return built_folder(f"vm-{_SUITE}")
 
@@ -40,7 +40,7 @@ def find_image(config: VmConfig) -> VmImage:
     """Finds the image of a testbed. Raises PlanError when a file is missing or cannot be read, or natxy's own image is
     out of date."""
     if config.image is None:
-        folder = cache_folder()
+        folder = image_folder()
         _RECIPE.check(folder)
         return VmImage(
             disk=folder / "disk.img",

@@ -9,12 +9,12 @@ import pytest
 from natxy.errors import PlanError
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.guest import recipe
-from natxy.testbeds.vm.image import cache_folder, find_image
+from natxy.testbeds.vm.image import find_image, image_folder
 
 
 def test_natxys_own_is_booted_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = cache_folder()
+    folder = image_folder()
     with pytest.raises(PlanError, match=f"{folder}, the virtual machine, is missing: run `make vm`"):
         find_image(VmConfig(kind="vm"))
     folder.mkdir(parents=True)
@@ -26,7 +26,7 @@ def test_natxys_own_is_booted_directly(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_natxys_own_is_refused_if_another_recipe_built_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = cache_folder()
+    folder = image_folder()
     folder.mkdir(parents=True)
     (folder / "stamp").write_text("0" * 64 + "\n")
     with pytest.raises(PlanError, match=r"vm-bookworm, the virtual machine, was built by another .*`make vm`"):
