@@ -34,7 +34,7 @@ class SshTarget(PlanModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, handler(schema)]}
+        return {"anyOf": [{"type": "string"}, super().__get_pydantic_json_schema__(schema, handler)]}
 
     @model_validator(mode="before")
     @classmethod
