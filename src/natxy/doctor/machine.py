@@ -31,7 +31,7 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.standing.labs import standing_labs
 from natxy.system.ledger import Ledger
-from natxy.system.proc_sys import REMEDY, is_read_only
+from natxy.system.machine_sysctls import REMEDY, is_read_only
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.lab_kernels import why_not
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from natxy.errors import DutError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.testbeds.base import TestbedModel
-from natxy.system.proc_sys import REMEDY, is_read_only
+from natxy.system.machine_sysctls import REMEDY, is_read_only
 
 
 def check_sysctls(plan: ResolvedPlan) -> None:

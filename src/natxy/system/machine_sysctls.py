@@ -7,10 +7,23 @@ same time may hold one together, at the same value; the last of them restores it
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Final
 
 from natxy.errors import DutError
 from natxy.system.ledger import Entry, Kind, Ledger, Place, here, own_network
+
+PROC_SYS: Final = Path("/proc/sys")
+REMEDY: Final = (
+    "natxy sets sysctls of the network namespaces that it makes: start the container with `--privileged`, or run "
+    "`mount -o remount,rw /proc/sys` in it"
+)
+
+
+def is_read_only() -> bool:
+    """Returns True where /proc/sys is mounted read-only, as it is in most containers."""
+    return bool(os.statvfs(PROC_SYS / "net").f_flag & os.ST_RDONLY)
 
 
 def interface_word(interface: str) -> str:
@@ -39,7 +52,7 @@ def sysctl_undo(name: str, original: str) -> tuple[tuple[str, ...], ...]:
 class MachineSysctls:
     """Holds sysctls at values until it releases them. Names are those of sysctl(8), values are text."""
 
-    def __init__(self, ledger: Ledger | None = None, *, root: Path = Path("/proc/sys")) -> None:
+    def __init__(self, ledger: Ledger | None = None, *, root: Path = PROC_SYS) -> None:
         self._ledger = ledger or Ledger()
         self._root = root
         self._held: dict[str, Entry] = {}

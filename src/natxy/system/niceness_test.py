@@ -64,6 +64,7 @@ def niceness() -> int:
 
 @root
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@in_a_session_of_its_own
 def test_the_foreground_has_the_original_priority_and_all_cores(tmp_path: Path) -> None:
     before, cores = niceness(), os.sched_getaffinity(0)
     avoided = min(cores)
@@ -145,7 +146,8 @@ def test_an_inactive_one_changes_and_records_nothing(tmp_path: Path) -> None:
 
 @root
 @grouped
-def test_the_session_of_another_process_is_given_a_value() -> None:
+@in_a_session_of_its_own
+def test_the_session_of_another_process_is_given_a_value(tmp_path: Path) -> None:
     own, process = own_autogroup(), subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         session = autogroup_of(process.pid)

@@ -32,8 +32,7 @@ from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
-from natxy.system.machine_sysctls import MachineSysctls
-from natxy.system.proc_sys import PROC_SYS
+from natxy.system.machine_sysctls import PROC_SYS, MachineSysctls
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
