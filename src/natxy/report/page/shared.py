@@ -55,10 +55,10 @@ def pictures(charts: Iterable[Chart]) -> dict[str, Markup]:
 
 @cache
 def with_vega(script: str) -> str:
-    """Returns a script together with Vega, which it uses, about 0.9 MB. To bundle the two takes more than a second, so
-    that the result is kept."""
-    made_of = f"{version('vl-convert-python')} {VEGA_LITE} {script}"
-    name = f"vega-{hashlib.sha256(made_of.encode()).hexdigest()}.js"
+    """Returns a script together with Vega, which it uses, about 0.9 MB. Keeps the two, because bundling takes more than
+    a second."""
+    parts = f"{version('vl-convert-python')} {VEGA_LITE} {script}"
+    name = f"vega-{hashlib.sha256(parts.encode()).hexdigest()}.js"
     if kept := kept_text(name):
         return kept
     bundle: str = vl_convert.javascript_bundle(script, vl_version=VEGA_LITE)
