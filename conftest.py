@@ -7,10 +7,13 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.apart import keep_apart, machine_alone, with_what_make_built
 
 # The time that an example takes depends on the machine, not on the code.
 settings.register_profile("natxy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,16 +26,27 @@ _ENOUGH_BYTES = 1 << 30
 if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH_BYTES:
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
+# Before any test is read: what a test needs of the machine is looked for then.
+_HOME = keep_apart()
+
 # A process that a shell starts in the background ignores Ctrl-C, and so would the processes that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _no_self_test_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Hides the results of self-tests that the machine's user made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_HOME, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Keeps what the marks `built` and `machine` promise, from before a test's fixtures are made."""
+    with ExitStack() as stack:
+        if item.get_closest_marker("built"):
+            stack.enter_context(with_what_make_built())
+        # Without root nothing of the machine can be changed, and such a test is skipped.
+        if item.get_closest_marker("machine") and os.geteuid() == 0:
+            stack.enter_context(machine_alone())
+        return (yield)
 
 
 @pytest.fixture

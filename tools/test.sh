@@ -25,12 +25,12 @@ run_googletest() {
 	cp "$written" "$results/engine.xml"
 }
 
-# Trials run one at a time and mostly wait for frames. The tests without a lab use the rest of the cores' time.
+# Tests with a lab mostly wait for frames. The tests without one use the rest of the cores' time.
 # start_parallel NAME MARKERS; await_parallel NAME
 start_parallel() {
 	expect "$1"
 	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "not serial and $2" > "$results/$1.log" 2>&1 &
+		-m "not lab and $2" > "$results/$1.log" 2>&1 &
 	parallel=$!
 	trap 'kill "$parallel" 2> /dev/null' EXIT
 }
@@ -42,11 +42,12 @@ await_parallel() {
 	cat "$results/$1.log"
 }
 
-# run_serial NAME MARKERS
-run_serial() {
+# run_labs NAME MARKERS PROCESSES: a process has one lab at a time, and the tests of a file share it.
+run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "serial and $2" || failed+=("pytest, $1")
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$3" --dist=loadfile -m "lab and $2" ||
+		failed+=("pytest, $1")
 }
 
 short_tests() {
@@ -55,14 +56,14 @@ short_tests() {
 	start_parallel parallel "$markers"
 	echo "== GoogleTest"
 	run_googletest
-	run_serial serial "$markers"
+	run_labs labs "$markers" 3
 	await_parallel parallel
 }
 
 long_tests() {
 	local markers="long and not alone and not kills and not fuzz"
 	start_parallel long-parallel "$markers"
-	run_serial long "$markers"
+	run_labs long "$markers" 0
 	await_parallel long-parallel
 }
 

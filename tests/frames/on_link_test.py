@@ -28,9 +28,10 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import learning_request, neighbors_request
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs
-from tests.support.nat_bed import PATIENTLY, nat_bed
+from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
+from tests.support.undisturbed import repeated
 
-pytestmark = needs.LAB
+pytestmark = [*needs.LAB, pytest.mark.machine]
 
 HOSTS = 1000
 STATIC = LinkMacs(left=TESTER_MACS[Side.LEFT], right=TESTER_MACS[Side.RIGHT])
@@ -73,6 +74,7 @@ def stream(plan: AddressPlan, side: Side, version: int) -> StreamSpec:
 
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("macs", [None, STATIC], ids=["learned", "static"])
+@repeated
 def test_every_neighbour_is_reached(version: int, macs: LinkMacs | None, tmp_path: Path) -> None:
     plan = links(version)
     sides = ((Side.LEFT, plan.left), (Side.RIGHT, plan.right))
@@ -86,6 +88,7 @@ def test_every_neighbour_is_reached(version: int, macs: LinkMacs | None, tmp_pat
         shown = ["ip", f"-{version}", "neigh", "show"]
         streams = [stream(plan, side, version) for side in Side]
         result = bed.engine.run_trial(TrialRequest(streams=streams, seed=5, **PATIENTLY))
+        all_arrived(result)
         assert result.verdict == Verdict.PASS, result.reason
         table = bed.lab.transport.run(shown).stdout
         known = set(re.findall(r"^(\S+) dev dut-\S+ lladdr", table, re.MULTILINE))

@@ -19,7 +19,7 @@ from tests.support.siitperf_confs import conf_text
 from tests.support.timing import wait_until
 
 # Each call holds a core, for which tests with a lab would wait.
-pytestmark = [needs.ENGINE, pytest.mark.serial]
+pytestmark = [needs.ENGINE, pytest.mark.lab]
 
 # Ports that take every frame and never receive one.
 _PORTS: Final = {"NATXY_SIITPERF_LEFT": "net_null0,no-rx=1", "NATXY_SIITPERF_RIGHT": "net_null1,no-rx=1"}

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 from tests.support import needs
 from tests.support.command import natxy
+from tests.support.measured_runs import measured_run
 from tests.support.sources import addresses_in_use
 
-pytestmark = [*needs.LAB, needs.programs("tayga"), needs.TUN]
+pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("tayga"), needs.TUN]
 
 PLAN = """
 name: tayga
@@ -41,11 +44,9 @@ def left_behind() -> list[str]:
 def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
     before = left_behind()
     (tmp_path / "plan.yaml").write_text(PLAN)
-    done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out")
     # One experiment was skipped.
-    assert done.returncode == 4, done.stdout + done.stderr
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", code=4)
     assert left_behind() == before
-    run = RunReader(tmp_path / "out").run
     assert run.state == RunState.DONE
     missing, *others = run.experiments
     assert missing.state == State.SKIPPED

@@ -21,7 +21,13 @@ from tests.support import needs
 # The gateway reaches these hosts through the links' next hops.
 BEHIND = {"left_hosts": "198.18.1.7", "right_hosts": "198.19.1.9"}
 
-pytestmark = [pytest.mark.serial, needs.NAMESPACES, needs.programs("iperf3", "nft", "tayga"), needs.TUN]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.machine,
+    needs.NAMESPACES,
+    needs.programs("iperf3", "nft", "tayga"),
+    needs.TUN,
+]
 
 
 def measure(folder: Path, **fields: Any) -> tuple[int, RunRecord]:

@@ -24,7 +24,7 @@ from tests.support.machine_state import differences, machine_state, touched_only
 from tests.support.sshd import running_sshd
 from tools.bench.programs import TASKS
 
-pytestmark = needs.LAB
+pytestmark = [*needs.LAB, pytest.mark.machine]
 
 TESTER, DUT = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut"))
 MANAGEMENT: Final = "192.0.2.1"
@@ -89,7 +89,7 @@ SCENES: Final = {
     "guest": Scene(
         "{kind: lab}",
         f"gateway: {{driver: iptables, backend: legacy, kernel: user-mode}}, {NAT}",
-        marks=[needs.GUEST],
+        marks=[*needs.GUEST],
     ),
     "a DUT that is this machine": Scene(
         HARDWARE.format("{left: d-left, right: d-right}"), f"{TIMED}, {NAT}",
@@ -252,15 +252,17 @@ def test_some_kills_give_everything_back(bed: Bed) -> None:
 
 @pytest.mark.kills
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_every_kill_gives_everything_back(bed: Bed, moment: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_kill_gives_everything_back(
+    bed: Bed, moment: str, record_property: Callable[[str, object], None]
+) -> None:
     writes, stayed = bed.writes(), []
     for kills in count():
         ended, changed = bed.left(moment, kills + 1, bed.cleanup)
         stayed += [f"{moment} write {kills + 1}: {line}" for line in changed]
         if not ended:
             break
-    with capsys.disabled():
-        print(f" [{kills} kills, after {bed.whole} of the {kills + 1} runs the whole machine was as before] ", end="")
+    record_property("kills", kills)
+    record_property("runs after which the whole machine was as before", bed.whole)
     assert stayed == []
     assert kills == writes > 0
 

@@ -43,6 +43,7 @@ def test_a_file_counts_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.M
     assert str(file) not in machine_state(owners=[Owner(me.pid, me.start_ticks + 2)])["files"]
 
 
+@pytest.mark.machine
 def test_a_setting_of_the_machine_counts_where_it_was_touched() -> None:
     before = machine_state()
     after = machine_state()

@@ -19,6 +19,7 @@ from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.vm.accelerator import choose_accelerator
 from natxy.testbeds.vm.image import find_image
+from tests.support.apart import with_what_make_built
 
 
 def programs(*names: str) -> pytest.MarkDecorator:
@@ -31,10 +32,6 @@ def cores(count: int) -> pytest.MarkDecorator:
     """Requires cores that this process may use."""
     own = len(os.sched_getaffinity(0))
     return pytest.mark.skipif(own < count, reason=f"needs {count} cores, and this process may use {own}")
-
-
-def guest_is_built() -> bool:
-    return _error_of(find_guest) is None
 
 
 @cache
@@ -68,12 +65,16 @@ def _unless(error: str | None) -> pytest.MarkDecorator:
 NAMESPACES: Final = _unless(_namespace_error())
 ENGINE: Final = _unless(_error_of(find_engine))
 REFERENCE: Final = _unless(_error_of(find_reference))
-GUEST: Final = _unless(_error_of(find_guest))
-VM: Final = _unless(_error_of(lambda: (choose_accelerator("tcg"), find_image(VmConfig(kind="vm")))))
+with with_what_make_built():
+    GUEST_ERROR: Final = _error_of(find_guest)
+    _VM_ERROR: Final = _error_of(lambda: (choose_accelerator("tcg"), find_image(VmConfig(kind="vm"))))
+GUEST: Final = [pytest.mark.built, _unless(GUEST_ERROR)]
+"""For a test of the kernel of `make jool`."""
+VM: Final = [pytest.mark.built, _unless(_VM_ERROR)]
 """For a test that boots the virtual machine of `make vm`."""
 SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
 TUN: Final = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun")
 
-LAB: Final = [pytest.mark.serial, NAMESPACES, ENGINE]
+LAB: Final = [pytest.mark.lab, NAMESPACES, ENGINE]
 """For a test that runs the engine in network namespaces."""

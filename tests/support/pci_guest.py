@@ -39,7 +39,7 @@ ENGINE: Final = SOURCES / "build" / "engine-x86-64-v3" / "natxy-engine"
 """The engine for a CPU without AVX-512, which QEMU does not emulate."""
 NEEDS: Final = [
     *needs.LAB,
-    *[needs.VM, needs.programs("ssh"), pytest.mark.cards],
+    *[*needs.VM, needs.programs("ssh"), pytest.mark.cards],
     pytest.mark.skipif(
         not ENGINE.exists(), reason="the engine for QEMU's CPU is not built: run `make portable-x86-64-v3`"
     ),

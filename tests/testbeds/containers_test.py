@@ -47,7 +47,7 @@ def simulated(plan: Path) -> Path:
     return plan
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 @needs.NAMESPACES
 @needs.ENGINE
 def test_another_network_namespace_than_the_machines_first_is_measured_in_with_a_stated_deviation(

@@ -28,7 +28,7 @@ from tests.support.booted_dut import (
 )
 from tests.support.machine_state import differences
 
-pytestmark = [*needs.LAB, needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.faults]
+pytestmark = [*needs.LAB, *needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.faults]
 # With a machine that others use at the same time. The first is for what is refused at once, the second for waiting
 # until a machine that does not answer is given up.
 AT_ONCE_S: Final = 60.0

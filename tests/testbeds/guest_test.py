@@ -23,7 +23,7 @@ from natxy.testbeds.namespaces import LabNamespaces
 from tests.support import needs
 from tests.support.lab_frames import IPV4
 
-pytestmark = [pytest.mark.serial, pytest.mark.long, needs.NAMESPACES, needs.GUEST]
+pytestmark = [pytest.mark.lab, pytest.mark.long, needs.NAMESPACES, *needs.GUEST]
 
 
 def processes(namespace: str) -> list[str]:

@@ -15,7 +15,7 @@ from natxy.results.records import RunState
 from tests.support import needs
 from tests.support.booted_dut import BootedDut, booted_disk, cabled_tester, network_of_tester, running_dut
 
-pytestmark = [*needs.LAB, needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.faults]
+pytestmark = [*needs.LAB, *needs.VM, needs.TUN, needs.programs("ssh", "qemu-img"), pytest.mark.faults]
 
 VLANS: Final = (10, 4094)
 

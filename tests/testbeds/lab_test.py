@@ -48,7 +48,7 @@ from tests.support.command import HANG_S, natxy
 from tests.support.lab_frames import INSIDE, IPV4, IPV6, OUTSIDE, namespace_of_tester, send_one, traces
 from tests.support.timing import wait_until
 
-pytestmark = [pytest.mark.serial, needs.NAMESPACES]
+pytestmark = [pytest.mark.lab, pytest.mark.machine, needs.NAMESPACES]
 
 # From <linux/socket.h> and <asm/unistd_64.h>; Python has no names for them.
 _AF_XDP: Final = 44

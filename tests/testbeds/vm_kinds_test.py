@@ -20,7 +20,7 @@ from natxy.testbeds.vm.machine import VirtualMachine
 from tests.support import needs
 from tests.support.own_disk import NAMES, PORT, PROGRAMS, own_disk
 
-pytestmark = [*needs.LAB, needs.VM, needs.TUN, pytest.mark.cards]
+pytestmark = [*needs.LAB, *needs.VM, needs.TUN, pytest.mark.cards]
 
 # A busy machine takes the virtual machine's processor away for long.
 PLAN: Final = """

@@ -69,7 +69,7 @@ def load_libraries() -> None:
 
 def run_tests(tests: Sequence[str]) -> int:
     """Runs tests until one fails, and returns pytest's exit code."""
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not serial and not long", "--hypothesis-profile=mutants"]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not lab and not long", "--hypothesis-profile=mutants"]
     options += [f"--basetemp={tempfile.mkdtemp()}", "-o", "tmp_path_retention_policy=none"]
     # The libraries are loaded before pytest.
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]

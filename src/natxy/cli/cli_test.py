@@ -332,7 +332,7 @@ def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) ->
     assert done.stderr == "natxy: warning: out/report.html could not be written: Permission denied\n"
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_within_two_seconds_and_keeps_what_was_measured(
     plan: Path, tmp_path: Path, number: signal.Signals

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the processes of pytest apart from what their machine has outside the clone, and from each other.
+
+Each process has an empty home and, as root, an empty state folder and names of network namespaces of its own: it sees
+no ledger and no lock of others, so that labs in several processes exist side by side.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+# From <sched.h> and <sys/mount.h>; this Python has no names for them.
+_CLONE_NEWNS: Final = 0x20000
+_MS_REC: Final = 0x4000
+_MS_PRIVATE: Final = 0x40000
+_EMPTIED: Final = (Path("/var/lib/natxy"), Path("/run/netns"))
+_LOCK: Final = Path("/run/natxy-tests.lock")
+_CACHE: Final = "NATXY_TESTS_CACHE"
+"""Names the variable with the cache of the user who started pytest, which pytest's own processes pass on."""
+
+
+def keep_apart() -> Path:
+    """Gives this process, and all that it starts from now on, a home and folders that are empty.
+
+    Returns the home, which the caller removes.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # natxy sets the priority of its session, which no two workers should share.
+        os.setsid()
+    os.environ.setdefault(_CACHE, os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        del os.environ[name]
+    home = Path(tempfile.mkdtemp(prefix="natxy-tests-home-"))
+    os.environ["HOME"] = str(home)
+    libc = ctypes.CDLL(None, use_errno=True)
+    # A container may forbid it even to root; then tests that need network namespaces are skipped.
+    if os.geteuid() != 0 or libc.unshare(_CLONE_NEWNS) != 0:
+        return home
+    _mount(libc, None, Path("/"), None, _MS_REC | _MS_PRIVATE)
+    for folder in _EMPTIED:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _mount(libc, b"tmpfs", folder, b"tmpfs", 0)
+    return home
+
+
+@contextmanager
+def machine_alone() -> Iterator[None]:
+    """Waits until no other process of pytest on this machine is in such a context."""
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def with_what_make_built() -> Iterator[None]:
+    """Shows what `make jool` and `make vm` have built for the user who started pytest, and nothing else of the user's
+    cache."""
+    built = Path.home() / "built"
+    (built / "natxy").mkdir(parents=True, exist_ok=True)
+    for stamp in Path(os.environ[_CACHE]).glob("natxy/*/stamp"):
+        link = built / "natxy" / stamp.parent.name
+        if not link.is_symlink():
+            link.symlink_to(stamp.parent)
+    os.environ["XDG_CACHE_HOME"] = str(built)
+    try:
+        yield
+    finally:
+        del os.environ["XDG_CACHE_HOME"]
+
+
+def _mount(libc: ctypes.CDLL, source: bytes | None, target: Path, kind: bytes | None, flags: int) -> None:
+    if libc.mount(source, os.fsencode(target), kind, flags, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(target))
