@@ -37,7 +37,7 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
-	made-deb install-tests release container container-test jool vm demo demo-setup test test-long test-alone cards \
+	made-deb install-tests release container container-test jool vm demo demo-setup test test-fresh test-long test-alone cards \
 	faults lint lint-python lint-engine format instrumented built-sanitize built-tsan built-fuzz sanitize tsan fuzz \
 	kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
@@ -122,6 +122,9 @@ vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 M
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
+
+test-fresh: packages-vm ## run `make test` on a fresh root of Debian 12: does it need what no verb of it installs?
+	@tools/package/fresh/tests.sh
 
 test-long: setup-dev jool vm ## run tests that take longer: kills, siitperf's programs, user-mode Linux, a virtual machine
 	@ninja -C build/engine --quiet task_bench

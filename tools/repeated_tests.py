@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `make test` many times on this machine, and lists the tests that failed: `python3 tools/repeated_tests.py FOLDER
+--quiet 5 --busy 5`.
+
+FOLDER gets a clone, in which the engine and its tests are built once. Each run sees that clone through an overlay of
+its own and has an empty home, so that no run finds what an earlier one left. During a busy run, as many programs as the
+machine has cores do nothing but compute. The output and the JUnit files of run N stay in FOLDER/N. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+_SOURCE: Final = Path(__file__).resolve().parents[1]
+_RUN: Final = """
+set -e
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$1"
+cd "$1"
+status=0
+make --no-print-directory test > "$2/log" 2>&1 < /dev/null || status=$?
+cp build/tests/*.xml "$2" || true
+exit $status
+"""
+
+
+def prepared(folder: Path) -> Path:
+    """Returns a clone of this repository's last commit with all that `make test` builds, made if it is missing."""
+    clone = folder / "clone"
+    if not clone.exists():
+        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", _SOURCE, clone], check=True)
+        subprocess.run(["make", "--no-print-directory", "-C", clone, "engine-tests"], check=True)
+    return clone
+
+
+@contextmanager
+def hogs(count: int) -> Iterator[None]:
+    """Keeps so many cores busy."""
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def run(clone: Path, own: Path) -> int:
+    """Runs the tests once, with what they write in `own`; returns the exit code."""
+    for name in ("upper", "work", "home"):
+        (own / name).mkdir(parents=True)
+    environment = {**os.environ, "HOME": str(own / "home")}
+    done = subprocess.run(["unshare", "--mount", "bash", "-c", _RUN, "bash", clone, own], env=environment, check=False)
+    for name in ("upper", "work", "home"):
+        shutil.rmtree(own / name)
+    return done.returncode
+
+
+def failures(own: Path) -> list[str]:
+    """Returns the names of a run's failed tests."""
+    return [
+        f"{case.get('classname', '')}.{case.get('name', '')}"
+        for junit in sorted(own.glob("*.xml"))
+        for case in ElementTree.parse(junit).iter("testcase")
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--quiet", type=int, default=5, metavar="RUNS")
+    parser.add_argument("--busy", type=int, default=5, metavar="RUNS")
+    asked = parser.parse_args()
+    folder = asked.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    clone = prepared(folder)
+    failed: Counter[str] = Counter()
+    bad = 0
+    for number in range(1, asked.quiet + asked.busy + 1):
+        busy = number > asked.quiet
+        own = folder / str(number)
+        started_s = time.monotonic()
+        with hogs(len(os.sched_getaffinity(0)) if busy else 0):
+            code = run(clone, own)
+        took_s = time.monotonic() - started_s
+        counts = (own / "log").read_text(errors="replace").splitlines()[-1:]
+        print(
+            f"{number:2} {'busy ' if busy else 'quiet'} {took_s:6.0f} s, exit code {code}: {' '.join(counts)}",
+            flush=True,
+        )
+        failed.update(failures(own))
+        bad += code != 0
+    for name, times in failed.most_common():
+        print(f"failed {times} of {asked.quiet + asked.busy} times: {name}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
