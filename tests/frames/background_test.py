@@ -18,7 +18,8 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from tests.support import needs
 from tests.support.captured_frames import FCS_BYTES, has_right_checksums, signature_of
-from tests.support.nat_bed import PATIENTLY, NatBed, nat_bed
+from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, nat_bed
+from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
 
@@ -36,10 +37,12 @@ def bed(tmp_path: Path) -> Iterator[NatBed]:
         yield opened
 
 
+@repeated
 def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) -> None:
     experiment = experiment_of(background="10%", frame_size=128)
     bed.gateway.clear()
     phase1 = bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
+    all_arrived(phase1)
     assert phase1.established == 50
     request = traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY)
     with (
@@ -48,6 +51,7 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) ->
         bed.forwarded(Side.RIGHT) as out,
     ):
         result = bed.engine.run_trial(request)
+    all_arrived(result)
     assert {stream.name: (stream.planned, stream.lost) for stream in result.streams} == {
         "forward": (450, 0),
         "forward background": (50, 0),
@@ -73,11 +77,13 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) ->
 
 
 @pytest.mark.parametrize("directions", ["forward", "reverse"])
+@repeated
 def test_one_direction_alone(bed: NatBed, directions: str) -> None:
     experiment = experiment_of(background="50%", directions=directions)
     bed.gateway.clear()
-    bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
+    all_arrived(bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY)))
     result = bed.engine.run_trial(traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY))
+    all_arrived(result)
     assert [(stream.name, stream.received) for stream in result.streams] == [
         (directions, 250),
         (f"{directions} background", 250),

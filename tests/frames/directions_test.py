@@ -19,7 +19,8 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, swapped, tuple_of
-from tests.support.nat_bed import PATIENTLY, NatBed, nat_bed
+from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, all_captured, nat_bed
+from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
 
@@ -60,7 +61,9 @@ def established(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], l
     bed.gateway.clear()
     request = establish_request(experiment, RATE_FPS, seed=1).model_copy(update=PATIENTLY)
     with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as translated:
-        assert bed.engine.establish(request).established == experiment.connections
+        result = bed.engine.establish(request)
+    all_arrived(result)
+    assert result.established == experiment.connections
     return in_order(offered, experiment, Side.LEFT), by_sequence(translated)
 
 
@@ -69,11 +72,13 @@ def phase_2(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], list[
     request = traffic_request(experiment, RATE_FPS, seed=2).model_copy(update=PATIENTLY)
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         result = bed.engine.run_trial(request)
+    all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
     return in_order(left, experiment, Side.LEFT), in_order(right, experiment, Side.RIGHT)
 
 
 @pytest.mark.parametrize("initiator", list(Order))
+@repeated
 def test_initiator_and_responder_have_orders_of_their_own(bed: NatBed, initiator: Order) -> None:
     orders = {"initiator": initiator, "state_table": Order.DECREASING}
     experiment = experiment_of(**STATEFUL, orders=orders)
@@ -88,6 +93,7 @@ def test_initiator_and_responder_have_orders_of_their_own(bed: NatBed, initiator
         assert forward == (offered if initiator == Order.INCREASING else offered[::-1]) * 4
 
 
+@repeated
 def test_a_phase_1_that_draws_its_four_tuples_repeats_some(bed: NatBed) -> None:
     own = STATEFUL | {"ports": {"source": "1000-1004", "destination": "80-85"}, "connections": 200}
     experiment = experiment_of(**own, phase1_selection="random")
@@ -101,13 +107,16 @@ def test_a_phase_1_that_draws_its_four_tuples_repeats_some(bed: NatBed) -> None:
     assert len(set(zip(offered, seen, strict=True))) == 30
     validation = validate_request(experiment, RATE_FPS, seed=4).model_copy(update=PATIENTLY)
     with bed.sent(Side.RIGHT) as replies:
-        assert bed.engine.validate(validation).verdict == Verdict.PASS
+        validated = bed.engine.validate(validation)
+    all_arrived(validated)
+    assert validated.verdict == Verdict.PASS
     assert sorted(in_order(replies, experiment, Side.RIGHT)) == sorted(map(swapped, seen))
     forward, reverse = phase_2(bed, experiment)
     assert (sorted(forward), sorted(reverse)) == (sorted(offered), sorted(map(swapped, seen)))
     assert bed.gateway.count() == 30
 
 
+@repeated
 def test_replies_may_come_from_a_single_connection(bed: NatBed) -> None:
     experiment = experiment_of(**STATEFUL, active_connections={"forward": 20, "reverse": 1})
     offered, seen = established(bed, experiment)
@@ -117,6 +126,7 @@ def test_replies_may_come_from_a_single_connection(bed: NatBed) -> None:
     assert bed.gateway.count() == CONNECTIONS
 
 
+@repeated
 def test_each_direction_has_its_own_ports_in_its_own_orders(bed: NatBed) -> None:
     """The gateway drops the frames from the right, which belong to no connection, so only their sending is judged."""
     links = {side: getattr(bed.links, side).model_dump(mode="json") for side in ("left", "right")}
@@ -128,6 +138,8 @@ def test_each_direction_has_its_own_ports_in_its_own_orders(bed: NatBed) -> None
     request = traffic_request(experiment, RATE_FPS, seed=3).model_copy(update=PATIENTLY)
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         bed.engine.run_trial(request)
+    for frames in (left, right):
+        all_captured(frames, 200)
     forward, reverse = in_order(left, experiment, Side.LEFT), in_order(right, experiment, Side.RIGHT)
     assert len(forward) == len(reverse) == 200
     near, far = str(bed.links.left.tester.ip), str(bed.links.right.tester.ip)

@@ -23,7 +23,8 @@ from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.model.terms import Selection
 from tests.support import needs
 from tests.support.captured_frames import signature_of, tuple_of
-from tests.support.nat_bed import PATIENTLY, nat_bed
+from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
+from tests.support.undisturbed import DisturbedError, repeated
 
 pytestmark = needs.LAB
 
@@ -48,6 +49,7 @@ def flows(own: Side) -> FlowSpace:
     )
 
 
+@repeated
 def test_the_left_side_is_answered_and_the_right_side_cannot_begin(tmp_path: Path) -> None:
     initiator = StreamSpec(
         name="phase 1",
@@ -61,12 +63,15 @@ def test_the_left_side_is_answered_and_the_right_side_cannot_begin(tmp_path: Pat
     unasked = initiator.model_copy(update={"name": "unasked", "source": Side.RIGHT, "flows": flows(Side.RIGHT)})
     with nat_bed(LINKS, tmp_path, config=NftablesConfig(nat=False)) as bed:
         blocked = bed.engine.run_trial(TrialRequest(streams=[unasked], seed=6, **PATIENTLY))
+        if blocked.verdict == Verdict.INVALID:
+            raise DisturbedError(blocked.reason)
         assert blocked.verdict == Verdict.FAIL
         assert blocked.streams[0].received == 0
 
         bed.gateway.clear()
         with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as filtered:
             made = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, **PATIENTLY))
+        all_arrived(made)
         assert made.verdict == Verdict.PASS, made.reason
         assert bed.gateway.count() == CONNECTIONS
         before, after = (
@@ -75,4 +80,5 @@ def test_the_left_side_is_answered_and_the_right_side_cannot_begin(tmp_path: Pat
         assert len(before) == CONNECTIONS
         assert before == after
         validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
+        all_arrived(validated)
         assert validated.verdict == Verdict.PASS, validated.reason

@@ -16,7 +16,8 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
-from tests.support.nat_bed import PATIENTLY, NatBed
+from tests.support.nat_bed import PATIENTLY, NatBed, all_captured
+from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
 
@@ -62,6 +63,7 @@ def all_of(written: Any) -> list[str]:
 
 @pytest.mark.parametrize("turn", range(len(Order)))
 @pytest.mark.parametrize("case", HOSTS)
+@repeated
 def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> None:
     """Compares the tuple of each frame with the plan. In the three turns each field has each order."""
     fields = ("destination_address", "source_address", "destination_port", "source_port")
@@ -95,6 +97,7 @@ def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> Non
         bed.gateway.clear()
         with bed.sent(Side.LEFT) as frames:
             bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, **PATIENTLY))
+        all_captured(frames, FRAMES)
         for frame in frames:
             judge(frame, bed.family, stream.frame.size, Side.LEFT, ttl=64)
         sent.append({signature_of(frame).sequence: tuple_of(frame) for frame in frames})

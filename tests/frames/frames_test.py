@@ -26,7 +26,8 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.model.terms import Family, Selection
 from tests.support import needs
 from tests.support.captured_frames import judge, signature_of, swapped, tuple_of
-from tests.support.nat_bed import PATIENTLY, NatBed
+from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, all_captured
+from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
 
@@ -73,6 +74,7 @@ def frame_format(bed: NatBed, size: int | None = None, dont_fragment: bool = Fal
 
 def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:
     """Asserts that every sequence number is there once and that all fields are in the flow space."""
+    all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
     assert sorted(signature_of(frame).sequence for frame in frames) == list(range(len(frames)))
     assert {signature_of(frame).run_id for frame in frames} == {result.run_id}
@@ -89,6 +91,7 @@ VARIATION = list(itertools.product([False, True], repeat=2))
 
 @pytest.mark.parametrize("selection", list(Selection))
 @pytest.mark.parametrize("size", [None, 65, 128, 1280, 1518])
+@repeated
 def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selection) -> None:
     if size == 65 and bed.family == Family.IPV6:
         size = 85
@@ -106,6 +109,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
     bed.gateway.clear()
     with bed.sent(Side.LEFT) as frames:
         result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
+    all_captured(frames, FRAMES)
     assert len(frames) == FRAMES
     check(frames, result, flows)
     for captured_frame in frames:
@@ -116,6 +120,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
 
 
 @pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
+@repeated
 def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports: bool) -> None:
     """The NAT drops the frames from the right because they belong to no connection, so only their sending is judged."""
     for side in (Side.LEFT, Side.RIGHT):
@@ -126,6 +131,7 @@ def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports:
         bed.gateway.clear()
         with bed.sent(side) as frames:
             result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=6, **PATIENTLY))
+        all_captured(frames, FRAMES)
         assert len(frames) == FRAMES
         check(frames, result, flows)
         for frame in frames:
@@ -133,6 +139,7 @@ def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports:
 
 
 @pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
+@repeated
 def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, varied_ports: bool) -> None:
     flows = space(bed, varied_addresses, varied_ports)
     connections = FRAMES if varied_addresses or varied_ports else 1
@@ -168,6 +175,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         validation = bed.engine.validate(
             ValidateRequest(frame=frame_format(bed), rate_fps=RATE_FPS, seed=8, **PATIENTLY)
         )
+    all_arrived(validation)
     assert validation.verdict == Verdict.PASS, validation.reason
     for frame in replies:
         judge(frame, bed.family, size, Side.RIGHT, ttl=TTL)
@@ -187,6 +195,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         bed.sent(Side.RIGHT) as sent_right,
     ):
         result = bed.engine.run_trial(TrialRequest(streams=[forward, reverse], seed=9, **PATIENTLY))
+    all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
     assert bed.gateway.count() == connections
     for frame in sent_left:

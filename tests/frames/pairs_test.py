@@ -32,7 +32,8 @@ from natxy.testbeds.lab_kernels import lab_for
 from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import has_right_checksums, signature_of
-from tests.support.nat_bed import PATIENTLY
+from tests.support.nat_bed import PATIENTLY, all_arrived
+from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.REFERENCE, needs.programs("iptables-nft")]
 
@@ -76,6 +77,7 @@ def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gat
 
 @pytest.mark.parametrize("family", list(Family))
 @pytest.mark.parametrize("own", GATEWAYS, ids=["linux-forward", "nftables", "iptables", "snat"])
+@repeated
 def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_path: Path) -> None:
     experiment = experiment_of(family=family, **own)
     with set_up(experiment, tmp_path) as (lab, gateway, engine):
@@ -84,6 +86,7 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
         if experiment.connections:
             for pair in range(PAIRS):
                 made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+                all_arrived(made)
                 assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
             assert gateway.count() == PAIRS * CONNECTIONS
 
@@ -96,6 +99,7 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
                 for way in Direction
             }
             result = engine.run_trial(request)
+    all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
     assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
     for number, stream in enumerate(request.streams):
@@ -123,14 +127,17 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
         assert {addresses_of(frame) for frame in forwarded} == outside_way
 
 
+@repeated
 def test_the_reference_gateway_keeps_pairs_apart(tmp_path: Path) -> None:
     experiment = experiment_of(gateway={"driver": "reference", "mode": "nat", "table_capacity": 1000}, **CONNECTED)
     with set_up(experiment, tmp_path) as (_, gateway, engine):
         for pair in range(PAIRS):
             made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+            all_arrived(made)
             assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
         assert gateway.count() == PAIRS * CONNECTIONS
         request = traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
         result = engine.run_trial(request)
+    all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
     assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)

@@ -28,7 +28,8 @@ from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.model.terms import Selection
 from tests.support import needs
 from tests.support.captured_frames import signature_of, tuple_of
-from tests.support.nat_bed import PATIENTLY, nat_bed
+from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
+from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.programs("iptables-nft", "iptables-legacy")]
 
@@ -69,11 +70,13 @@ def phase1() -> StreamSpec:
     ],
     ids=["nftables", "iptables-nft", "iptables-legacy"],
 )
+@repeated
 def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, tmp_path: Path) -> None:
     connections = HOSTS * PORTS
     with nat_bed(LINKS, tmp_path, config=config) as bed:
         with bed.forwarded(Side.RIGHT) as translated:
             made = bed.engine.establish(EstablishRequest(stream=phase1(), seed=7, **PATIENTLY))
+        all_arrived(made)
         assert made.verdict == Verdict.PASS, made.reason
         assert made.established == bed.gateway.count() == connections
         used = Counter(tuple_of(frame)[0] for frame in translated)
@@ -84,6 +87,7 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
 
         with bed.sent(Side.RIGHT) as replies:
             validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
+        all_arrived(validated)
         assert validated.verdict == Verdict.PASS, validated.reason
         assert Counter(tuple_of(frame)[1] for frame in replies) == used
 
@@ -93,6 +97,7 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         ]
         with bed.forwarded(Side.LEFT) as returned:
             result = bed.engine.run_trial(TrialRequest(streams=streams, seed=9, **PATIENTLY))
+        all_arrived(result)
         assert result.verdict == Verdict.PASS, result.reason
         assert result.sources is None
         assert bed.gateway.count() == connections

@@ -17,14 +17,13 @@ from natxy.plan.gateways.linux import LinuxForwardConfig
 from tests.support import needs
 from tests.support.lab_frames import namespace_of_tester
 from tests.support.processes import runs
-from tests.support.siitperf_bed import LINKS, SiitperfBed, siitperf_bed
-from tests.support.siitperf_confs import conf_text
+from tests.support.siitperf_bed import LINKS, Ended, SiitperfBed, router_conf, siitperf_bed
 from tests.support.timing import wait_until
 from tests.support.undisturbed import undisturbed
 
 pytestmark = needs.LAB
 
-CONF = conf_text("router-many")
+CONF = router_conf()
 LONG = {"NATXY_SIITPERF_KEEP_OPEN_S": "600"}
 ARGUMENTS = "84 200 1 2000 2 2"
 
@@ -69,7 +68,7 @@ def until_ended(*pids: int) -> None:
 
 def call(router: SiitperfBed, arguments: str = ARGUMENTS, **environment: str) -> None:
     """Calls siitperf-tp. Asserts that it receives all frames."""
-    ended = undisturbed(lambda: router.run("tp", arguments, CONF, **environment), lambda ended: ended.blame)
+    ended = undisturbed(lambda: router.run("tp", arguments, CONF, **environment), Ended.disturbance)
     assert ended.code == 0, ended
     for direction in ("Forward", "Reverse"):
         assert ended.number(f"{direction} frames received") == 200, ended

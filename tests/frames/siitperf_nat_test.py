@@ -57,7 +57,7 @@ def losing_some_of_phase1(nat: SiitperfBed, conf: str) -> Sent:
         finally:
             run(["nft", "delete", "table", "netdev", "losing"])
 
-    return undisturbed(measured, lambda sent: sent.ended.blame)
+    return undisturbed(measured, lambda sent: sent.ended.disturbance(Preliminary=LOST))
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_m_connections_suffice_without_replies(nat: SiitperfBed) -> None:
 def test_a_state_table_that_is_not_filled(nat: SiitperfBed) -> None:
     """Nothing arrives, and the exit code is 0 all the same, as scripts expect."""
     conf = conf_text("nat44", MAC_L_DUT="02:00:00:00:00:99")
-    ended, _, _ = nat.send("tp", f"84 {STATELESS} 100 100 1000 100 2000", conf)
+    ended, _, _ = nat.send_in_time("tp", f"84 {STATELESS} 100 100 1000 100 2000", conf)
     assert ended.code == 0
     assert ended.number("Preliminary frames received") == 0
     assert "Error: Failed to fill state table, valid entries: 0, table size: 100" in ended.lines

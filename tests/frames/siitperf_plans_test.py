@@ -31,11 +31,12 @@ from natxy.testbeds.lab import DUT_MACS
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
-from tests.support.nat_bed import PATIENTLY
+from tests.support.nat_bed import PATIENTLY, all_captured
 from tests.support.reference_bed import ReferenceBed, reference_bed
 from tests.support.siitperf_bed import LINKS, run_in_lab
 from tests.support.siitperf_cases import CASES, FRAMES, Case
 from tests.support.siitperf_facts import Column, Way, background, enumerates, foreground, phase1, reply_indices, traffic
+from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.REFERENCE]
 
@@ -73,6 +74,7 @@ _NAMES: Final = [name if name in _QUICK else pytest.param(name, marks=pytest.mar
 
 
 @pytest.mark.parametrize("name", _NAMES)
+@repeated
 def test_the_programs_and_the_plan_send_what_siitperf_sends(bed: ReferenceBed, tmp_path: Path, name: str) -> None:
     case = CASES[name]
     experiment = imported(case, tmp_path)
@@ -171,6 +173,8 @@ def judge_phase1(sent: Sent, case: Case, keys: dict[str, str]) -> list[FourTuple
     way = phase1(keys)
     for frame in sent.phase1:
         judge_frame(frame, *foreground(keys, not case.is_mirrored, case.size), left=True)
+    all_captured(sent.phase1, case.connections)
+    all_captured(sent.arrived, case.connections)
     assert len(sent.phase1) == case.connections
     tuples, every = by_sequence(sent.phase1), way.every_tuple
     if not enumerates(keys):
@@ -187,6 +191,7 @@ def judge_phase1(sent: Sent, case: Case, keys: dict[str, str]) -> list[FourTuple
 
 def judge_mixture(frames: list[Packet], case: Case, keys: dict[str, str], forward: bool, *, plan: bool) -> list[Packet]:
     """Judges the number of frames and those of the background; returns the others."""
+    all_captured(frames, FRAMES)
     assert len(frames) == FRAMES
     streams = [signature_of(frame).stream for frame in frames]
     own, native = (

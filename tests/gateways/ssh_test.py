@@ -113,7 +113,8 @@ def test_program_without_an_end_is_given_up(sshd: Sshd) -> None:
 def test_a_program_that_keeps_the_output_of_what_started_it_is_told(sshd: Sshd) -> None:
     with SshTransport(sshd.target) as transport:
         with pytest.raises(DutError, match="ended, but a program that it started still held its output"):
-            transport.run(["sh", "-c", "sleep 600 &"], timeout_s=1)
+            # The shell needs time to begin and to end.
+            transport.run(["sh", "-c", "sleep 600 &"], timeout_s=4)
         transport.run(["sh", "-c", "sleep 0 > /dev/null 2>&1 &"], timeout_s=30)
 
 

@@ -9,22 +9,25 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from natxy.engine.messages.results import Verdict
 from natxy.engine.program import REFERENCE
+from natxy.errors import TesterLimitError
 from natxy.events.listener import RunListener
-from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress
+from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord
+from natxy.results.records import ExperimentRecord, State
 from natxy.results.trials import TrialRecord
 from natxy.run.run import run_plan
 from tests.support import needs
+from tests.support.undisturbed import undisturbed
 
 pytestmark = [*needs.LAB, needs.cores(2)]
 
@@ -54,16 +57,26 @@ def cores_of(plan: ResolvedPlan) -> CoreAssignment:
 
 
 class Once(RunListener):
-    """Disturbs a trial soon after its traffic began, and the next one if other programs made that one invalid."""
+    """Disturbs a trial soon after its traffic began, and the next one if other programs made that one invalid.
+
+    `late`: other programs kept this one from its core, so that the traffic may have ended before the disturbance did.
+    """
 
     def __init__(self) -> None:
         self.disturbing = False
         self.done = False
+        self.late = False
+        self._started_s = 0.0
+
+    def trial_started(self, event: TrialStarted) -> None:
+        self._started_s = time.monotonic()
 
     def trial_progress(self, event: TrialProgress) -> None:
         if not self.done and not self.disturbing and 0 < event.sent < event.planned / 2:
             self.disturbing = True
             self.disturb()
+            # The traffic begins a little after the trial.
+            self.late = self.late or time.monotonic() - self._started_s > TRIAL_S
 
     def trial_finished(self, event: TrialFinished) -> None:
         self.done = self.done or (self.disturbing and event.verdict != Verdict.INVALID)
@@ -75,10 +88,10 @@ class Once(RunListener):
 class Burning(Once):
     """Runs a busy program of real-time priority on a core."""
 
-    def __init__(self, core: int) -> None:
+    def __init__(self, core: int, programs: list[subprocess.Popen[str]]) -> None:
         super().__init__()
         self._core = core
-        self.programs: list[subprocess.Popen[str]] = []
+        self.programs = programs
 
     def attempt_started(self, event: AttemptStarted) -> None:
         """Starts the program, which waits: to start it takes longer than a trial where other programs keep the core."""
@@ -108,10 +121,36 @@ class Stopping(Once):
             os.kill(gateway, signal.SIGCONT)
 
 
-def measure(plan: ResolvedPlan, folder: Path, listener: RunListener) -> tuple[ExperimentRecord, list[TrialRecord]]:
-    assert run_plan(plan, folder, listener) == 0
+Measured = tuple[ExperimentRecord, list[TrialRecord]]
+
+
+def measure(plan: ResolvedPlan, folder: Path, listener: RunListener) -> Measured:
+    assert run_plan(plan, folder, listener) in (0, TesterLimitError.exit_code)
     (experiment,) = RunReader(folder).run.experiments
     return experiment, [trial for _, _, trial in experiment.all_trials]
+
+
+def limit_reached(measured: Measured) -> str:
+    """Returns why the tester reached its limit, if it did."""
+    experiment, _ = measured
+    return (experiment.reason or "tester limit") if experiment.state == State.TESTER_LIMIT else ""
+
+
+def disturbed_in_time(plan: ResolvedPlan, folder: Path, make: Callable[[], Once]) -> Measured:
+    """Measures until a trial was disturbed as a whole, before other programs let its traffic end."""
+    runs = itertools.count()
+
+    def once() -> tuple[Measured, Once]:
+        listener = make()
+        return measure(plan, folder / str(next(runs)), listener), listener
+
+    def blames(found: tuple[Measured, Once]) -> str:
+        measured, listener = found
+        in_time = listener.done and not listener.late
+        return limit_reached(measured) or ("" if in_time else "no trial was disturbed in time")
+
+    measured, _ = undisturbed(once, blames)
+    return measured
 
 
 def check_repeated(trials: list[TrialRecord]) -> TrialRecord:
@@ -130,12 +169,17 @@ def check_repeated(trials: list[TrialRecord]) -> TrialRecord:
 @needs.TUN
 def test_a_busy_program_on_the_gateways_core_disturbs(tmp_path: Path) -> None:
     plan = plan_of({"driver": "tayga"}, translation="siit")
-    burning = Burning(cores_of(plan).dut[0])
+    programs: list[subprocess.Popen[str]] = []
+
+    def burning() -> Burning:
+        return Burning(cores_of(plan).dut[0], programs)
+
     try:
-        _, trials = measure(plan, tmp_path / "run", burning)
+        _, trials = disturbed_in_time(plan, tmp_path, burning)
     finally:
-        for program in burning.programs:
-            program.wait()
+        for program in programs:
+            # One whose trial was not disturbed waits for its input.
+            program.communicate()
     # Whether a later attempt passes depends on what else runs here: Tayga needs most of a core.
     disturbed = check_repeated(trials)
     # On a busy host the busy program waits for its core too.
@@ -146,7 +190,7 @@ def test_a_busy_program_on_the_gateways_core_disturbs(tmp_path: Path) -> None:
 @needs.REFERENCE
 def test_a_gateway_that_was_stopped_was_disturbed(tmp_path: Path) -> None:
     plan = plan_of({"driver": "reference"}, LOW_RATE)
-    experiment, trials = measure(plan, tmp_path / "run", Stopping())
+    experiment, trials = disturbed_in_time(plan, tmp_path, Stopping)
     check_repeated(trials)
     assert experiment.values == [4000]
 
@@ -154,7 +198,8 @@ def test_a_gateway_that_was_stopped_was_disturbed(tmp_path: Path) -> None:
 @needs.REFERENCE
 def test_an_overload_is_a_failure_of_the_gateway(tmp_path: Path) -> None:
     plan = plan_of({"driver": "reference", "max_rate": "1k"})
-    _, trials = measure(plan, tmp_path / "run", RunListener())
+    runs = itertools.count()
+    _, trials = undisturbed(lambda: measure(plan, tmp_path / str(next(runs)), RunListener()), limit_reached)
     verdicts = {trial.verdict for trial in trials}
     assert Verdict.FAIL in verdicts
     assert Verdict.PASS not in verdicts

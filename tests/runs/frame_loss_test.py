@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from natxy.errors import TesterLimitError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -42,7 +44,7 @@ LIMITER: dict[str, Any] = {
 }
 
 
-def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limiters_curve_is_found(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     timing = {"preset": "lab", "trial": TRIAL_S, "max_pause": "20ms", "overrun_floor": "20ms"}
     experiment = {
         "name": "loss",
@@ -55,7 +57,9 @@ def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture
     passed_fps = LIMIT_FPS + BURST_FRAMES / TRIAL_S
     found: dict[float, float] = {}
     for run in range(MOST_RUNS):
-        assert run_plan(resolve(Plan.model_validate(plan)), tmp_path / str(run), RunListener()) == 0
+        code = run_plan(resolve(Plan.model_validate(plan)), tmp_path / str(run), RunListener())
+        # A machine that is busy for long disturbs every attempt at a rate.
+        assert code in (0, TesterLimitError.exit_code)
         repetitions = RunReader(tmp_path / str(run)).run.experiments[0].repetitions
         # A curve ends after two rates without loss.
         points = [point for each in repetitions for curve in each.curves for point in curve.points]
@@ -68,5 +72,4 @@ def test_a_limiters_curve_is_found(tmp_path: Path, capsys: pytest.CaptureFixture
             break
     assert len(found) >= 6
     assert found == pytest.approx(expected, abs=TOLERANCE_PERCENT)
-    with capsys.disabled():
-        print(f" [{', '.join(f'{percent:.0f} %: {lost:.1f}' for percent, lost in found.items())}] ", end="")
+    record_property("lost, in % by load", ", ".join(f"{percent:.0f} %: {lost:.1f}" for percent, lost in found.items()))

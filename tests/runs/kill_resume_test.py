@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -80,7 +81,7 @@ def left_over(pids: list[int]) -> list[str]:
 
 
 def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
@@ -120,5 +121,4 @@ def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
         assert [len(experiment.values) for experiment in run.experiments] == [3] * 3
         assert set(Counter(kept._replace(started_at="") for kept in kept_trials(folder)).values()) == {1}
     assert left_over(pids) == []
-    with capsys.disabled():
-        print(f" [{kills} kills of {runs} runs; {outlived} times a trial outlived a kill] ", end="")
+    record_property("kills", f"{kills} of {runs} runs; {outlived} times a trial outlived a kill")

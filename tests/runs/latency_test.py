@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from natxy.dut import registry
 from natxy.dut.drivers.linux import LinuxForwardGateway
+from natxy.errors import TesterLimitError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -25,6 +27,8 @@ pytestmark = needs.LAB
 
 ADDED_NS = 20_000_000
 MS_NS = 1_000_000
+MOST_RUNS = 6
+DIRECTIONS = ("forward", "reverse")
 
 
 def holding(hold_s: float) -> type[LinuxForwardGateway]:
@@ -55,7 +59,8 @@ def holding(hold_s: float) -> type[LinuxForwardGateway]:
     return HoldGateway
 
 
-def figures(folder: Path) -> dict[str, float | None]:
+def figures(folder: Path) -> dict[str, float]:
+    """Returns the figures of a run, fewer if the tester was disturbed in every attempt."""
     timing = {"preset": "lab", "trial": "400ms", "drain": "1s", "max_pause": "50ms", "overrun_floor": "50ms"}
     common: dict[str, Any] = {"gateway": "linux-forward", "rate": 500, "max_invalid": 20}
     experiments = [
@@ -63,32 +68,40 @@ def figures(folder: Path) -> dict[str, float | None]:
         common | {"name": "pdv", "procedure": "pdv"},
     ]
     plan = {"name": "p", "repeat": 1, "timing": timing, "experiments": experiments}
-    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) == 0
+    assert run_plan(resolve(Plan.model_validate(plan)), folder, RunListener()) in (0, TesterLimitError.exit_code)
     return {
         name: value
         for experiment in RunReader(folder).run.experiments
-        for name, value in experiment.repetitions[0].figures.items()
+        for repetition in experiment.repetitions
+        for name, value in repetition.figures.items()
+        if value is not None
     }
+
+
+def differences(found: list[dict[str, float]], figure: str) -> list[float]:
+    """Returns by how much a figure is higher with the delay than without, in each direction."""
+    without, added = found
+    return [added.get(f"{figure}_{each}", 0.0) - without.get(f"{figure}_{each}", 0.0) for each in DIRECTIONS]
 
 
 def test_a_delay_that_a_path_adds_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    found = []
-    for hold_s in (0.0, ADDED_NS / 1e9):
-        monkeypatch.setitem(registry.GATEWAYS, "linux-forward", holding(hold_s))
-        # On a busy machine even the typical delay of a trial may be that of a core that was away.
-        measured = (figures(tmp_path / f"{hold_s}-{attempt}") for attempt in range(3))
-        found.append(min(measured, key=lambda each: each["tl_forward"] or 0))
-    without, added = found
-    for direction in ("forward", "reverse"):
-        least = [each[f"min_delay_{direction}"] or 0 for each in (without, added)]
-        typical = [each[f"tl_{direction}"] or 0 for each in (without, added)]
-        assert least[1] >= ADDED_NS
-        assert least[1] - least[0] == pytest.approx(ADDED_NS, abs=MS_NS)
-        assert typical[1] - typical[0] == pytest.approx(ADDED_NS, abs=2 * MS_NS)
-    shown = {
-        name: [f"{(each[name] or 0) / MS_NS:.3f} ms" for each in found] for name in ("min_delay_forward", "tl_forward")
-    }
-    with capsys.disabled():
-        print(f" [without and with {ADDED_NS // MS_NS} ms: {shown}] ", end="")
+    found: list[dict[str, float]] = [{}, {}]
+    for attempt in range(MOST_RUNS):
+        for least, hold_s in zip(found, (0.0, ADDED_NS / 1e9), strict=True):
+            monkeypatch.setitem(registry.GATEWAYS, "linux-forward", holding(hold_s))
+            measured = figures(tmp_path / f"{hold_s}-{attempt}")
+            # However busy the machine is, no frame is early.
+            assert all(measured.get(f"min_delay_{each}", ADDED_NS) >= ADDED_NS for each in DIRECTIONS) or not hold_s
+            # A busy machine adds to a delay, even to the typical one of a trial, and takes nothing away: the least of
+            # many is the path's.
+            least |= {name: min(value, least.get(name, value)) for name, value in measured.items()}
+        if differences(found, "min_delay") == pytest.approx([ADDED_NS] * 2, abs=MS_NS) and differences(
+            found, "tl"
+        ) == pytest.approx([ADDED_NS] * 2, abs=2 * MS_NS):
+            break
+    assert differences(found, "min_delay") == pytest.approx([ADDED_NS] * 2, abs=MS_NS)
+    assert differences(found, "tl") == pytest.approx([ADDED_NS] * 2, abs=2 * MS_NS)
+    shown = {name: [f"{each[name] / MS_NS:.3f} ms" for each in found] for name in ("min_delay_forward", "tl_forward")}
+    record_property(f"without and with {ADDED_NS // MS_NS} ms", str(shown))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from natxy.errors import TesterLimitError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -63,8 +64,11 @@ def measured(folder: Path, queues: int) -> tuple[int, RepetitionRecord]:
 
 
 def away(found: tuple[int, RepetitionRecord]) -> str:
-    """Returns that the gateway's core was away, if it recovered at another time and that may be why."""
-    _, repetition = found
+    """Returns that the tester was disturbed in every attempt, or that the gateway's core was away, if it recovered at
+    another time and that may be why."""
+    code, repetition = found
+    if code == TesterLimitError.exit_code:
+        return repetition.reason or "tester limit"
     away_s = repetition.trials[-1].gateway_pause_s or 0.0
     if repetition.value == pytest.approx(RECOVERED_S, abs=LATE_S) or away_s < AWAY_S:
         return ""

@@ -24,6 +24,14 @@ _GIVEN: Final = {
     "nat64-many": ("throughput", _STATEFUL),
     "pdv": ("pdv", "84 426576 60 2000 2 2 0"),
 }
+# Who runs `natxy check` on a plan for a DUT behind ssh needs no gateway on this machine.
+_BEHIND_SSH: Final = """
+testbed:
+  kind: hardware
+  left: {interface: t-left}
+  right: {interface: t-right}
+  dut: {ssh: root@dut, left: d-left, right: d-right}
+"""
 _SIMULATED: Final = "gateway: {driver: simulated, table_capacity: 5M, connection_rate_fps: 250k}"
 
 
@@ -38,7 +46,7 @@ def test_a_documented_configuration_is_checked_and_carried_out(tmp_path: Path, n
     conf.write_text(conf_text(name), encoding="utf-8")
     command = ["import", str(conf), "--procedure", procedure, "--arguments", arguments]
     text = called(*command)
-    plan.write_text(text, encoding="utf-8")
+    plan.write_text(f"{_BEHIND_SSH}{text}", encoding="utf-8")
     assert procedure in called("check", str(plan))
     simulated, gateways = re.subn(r"(?m)^    gateway: .*", f"    {_SIMULATED}", text)
     assert gateways == 1

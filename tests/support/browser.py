@@ -58,11 +58,23 @@ class Tab:
     def wait_for(self, expression: str) -> Any:
         """Returns the first true value of an expression."""
         end_s = time.monotonic() + HANG_S
-        while not (value := self.evaluate(expression)):
+        while not (value := self._value(expression)):
             if time.monotonic() > end_s:
                 raise AssertionError(f"{expression} stays {value!r} on: {self.evaluate('document.body.innerText')}")
             time.sleep(0.1)
         return value
+
+    def _value(self, expression: str) -> Any:
+        """Returns the value of an expression; None while one page takes the place of another."""
+        answer = self._answer("Runtime.evaluate", expression=expression, returnByValue=True)
+        return answer.get("result", {}).get("result", {}).get("value")
+
+    def has(self, expression: str, value: object) -> None:
+        """Returns once an expression has this value. Asserts that it does before anybody would call it a hang.
+
+        What a script of the page shows comes when the page has been told of it, each part at a moment of its own.
+        """
+        self.wait_for(f"JSON.stringify({expression}) == {json.dumps(json.dumps(value, ensure_ascii=False))}")
 
     def appear(self, width: int, height: int, *, dark: bool) -> None:
         """Gives the page a size in CSS pixels, and the reader's wish for light or dark."""
@@ -84,6 +96,12 @@ class Tab:
         return [(impact, text) for impact, text in json.loads(self.wait_for("window.judged"))]
 
     def _ask(self, method: str, **parameters: Any) -> Any:
+        answer = self._answer(method, **parameters)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def _answer(self, method: str, **parameters: Any) -> Any:
+        """Returns what Chromium answers, an error too."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": parameters}
         if self._session:
@@ -92,8 +110,7 @@ class Tab:
         while True:
             answer = self._next()
             if answer.get("id") == number:
-                assert "result" in answer, answer
-                return answer["result"]
+                return answer
             self._note(answer)
 
     def _next(self) -> Any:

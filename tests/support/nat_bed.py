@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
 from natxy.engine.messages.requests import TrialLimits
+from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -24,11 +25,24 @@ from natxy.plan.model.terms import Family
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.testbeds.lab import NetnsLab
 from tests.support.capture import Direction, captured
+from tests.support.undisturbed import DisturbedError
 
 # The tests judge what a frame holds, not when it left.
 AT_LEISURE: Final = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
 # The machine may take the gateway's core for longer than a lab's drain. A trial without loss ends early.
 PATIENTLY: Final[dict[str, Any]] = {"limits": AT_LEISURE, "drain_s": 2.0, "drain_ends_early": True}
+
+
+def all_arrived(result: TrialResult) -> None:
+    """Raises DisturbedError if the tester was disturbed, or if frames are missing that a busy machine may have lost."""
+    if result.verdict == Verdict.INVALID or any(stream.lost for stream in result.streams):
+        raise DisturbedError(result.reason)
+
+
+def all_captured(frames: Sequence[Packet], count: int) -> None:
+    """Raises DisturbedError if frames did not even reach the capture, at the gateway's end of the tester's cable."""
+    if len(frames) < count:
+        raise DisturbedError(f"{count - len(frames)} of {count} frames were not captured")
 
 
 @dataclass(frozen=True)

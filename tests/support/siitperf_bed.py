@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_interface, ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,10 +28,13 @@ from natxy.testbeds.lab import NetnsLab
 from tests.support.capture import Direction, captured
 from tests.support.command import HANG_S
 from tests.support.lab_frames import namespace_of_tester
+from tests.support.siitperf_confs import conf_text
 from tests.support.undisturbed import undisturbed
 
 # The tests judge frames and lines; a busy machine sends them late.
 _PATIENCE_MS: Final = "1000"
+_COUNTED: Final = re.compile(r"(\w+) frames (sent|received): (\d+)")
+_MISSING: Final = re.compile(r"Info: (\w+) frames completely missing: (\d+)")
 
 
 def _link(dut: str, tester: str, behind: str) -> LinkAddresses:
@@ -41,6 +45,11 @@ LINKS: Final = AddressPlan(
     left=_link("198.18.0.1/24", "198.18.0.2/24", "198.18.0.0/16"),
     right=_link("198.19.0.1/24", "198.19.0.2/24", "198.19.0.0/16"),
 )
+
+
+# No router forwards frames to the broadcast addresses of its links, 198.18.0.255 and 198.19.0.255.
+router_conf: Final = partial(conf_text, "router-many", IP_L_min="256", IP_R_min="256")
+"""Returns siitperf's configuration for a router between `LINKS`, from which all frames arrive."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,26 @@ class Ended:
             line for line in self.lines + self.errors if TESTERS_FAULT in line or "the test is invalid" in line
         )
 
+    @property
+    def missing(self) -> dict[str, int]:
+        """Returns how many of the frames that were sent did not arrive, by direction or phase."""
+        found = list(filter(None, map(_COUNTED.fullmatch, self.lines)))
+        sent, received = ({each[1]: int(each[3]) for each in found if each[2] == of} for of in ("sent", "received"))
+        missing = {name: sent[name] - received[name] for name in sent.keys() & received.keys()}
+        # With a time-out for each frame, those that came later were not lost.
+        return missing | {each[1]: int(each[2]) for each in filter(None, map(_MISSING.fullmatch, self.lines))}
+
+    def disturbance(self, **lost: int) -> str:
+        """Returns natxy's words on a disturbed tester, or else which frames are missing.
+
+        Frames may be lost where the machine takes away a core, and natxy does not notice. `lost`: how many of a
+        direction or phase the gateway is to lose.
+        """
+        more = [
+            f"{count} frames of {name} are missing" for name, count in self.missing.items() if count > lost.get(name, 0)
+        ]
+        return self.blame or ", ".join(more)
+
 
 class Sent(NamedTuple):
     """Holds how a program ended, and the frames that the tester sent meanwhile, as the gateway received them."""
@@ -79,7 +108,14 @@ class SiitperfBed:
     folder: Path
 
     def measure(self, program: str, arguments: str, conf: str) -> Sent:
-        """Runs a program whose frames all arrive, and again if natxy says that the tester was disturbed."""
+        """Runs a program whose frames all arrive; again if the tester was disturbed, or if frames are missing."""
+        return undisturbed(lambda: self.send(program, arguments, conf), lambda sent: sent.ended.disturbance())
+
+    def send_in_time(self, program: str, arguments: str, conf: str) -> Sent:
+        """Runs a program whose frames need not arrive, and again if natxy says that the tester was disturbed.
+
+        A sender that is late does not say how many frames it has sent.
+        """
         return undisturbed(lambda: self.send(program, arguments, conf), lambda sent: sent.ended.blame)
 
     def send(self, program: str, arguments: str, conf: str) -> Sent:

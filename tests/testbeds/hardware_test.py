@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from tests.support import needs
 from tests.support.command import natxy
 from tests.support.iproute import inside, ip
+from tests.support.measured_runs import measured_run
 from tests.support.sshd import running_sshd
 
 pytestmark = [needs.SSHD, *needs.LAB]
@@ -74,14 +74,12 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
     with running_sshd(tmp_path / "sshd", address=MANAGEMENT, inside=in_dut) as sshd:
         before = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
         (tmp_path / "plan.yaml").write_text(PLAN.format(config=sshd.target.config))
-        done = natxy("run", tmp_path / "plan.yaml", "--output", tmp_path / "out", inside=IN_TESTER)
-        assert done.returncode == 0, done.stdout + done.stderr
+        run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", inside=IN_TESTER)
         after = (ip("-n", DUT, "-brief", "address", "show", "up"), inside(DUT, "sysctl", "net.ipv4.ip_forward"))
     assert inside(DUT, "nft", "list", "ruleset") == ""
     assert "198.1" not in "".join(after)
     assert before[1] == after[1]
     assert inside(TESTER, "cat", "/proc/sys/net/ipv6/conf/t-left/disable_ipv6").strip() == "0"
-    run = RunReader(tmp_path / "out").run
     assert run.state == RunState.DONE
     (nat,) = run.experiments
     assert nat.statistics is not None
@@ -167,9 +165,7 @@ def test_frames_go_between_the_mac_addresses_of_the_plan(tmp_path: Path) -> None
     assert "no reply for 198.18.0.1 on the left side" in " ".join(asked.stdout.split()), asked.stdout
     left, right = (f', dut_mac: "{mac}"' for mac in macs)
     plan.write_text(STATIC.format(namespace=DUT, left=left, right=right))
-    done = natxy("run", plan, "--output", tmp_path / "out", inside=IN_TESTER)
-    assert done.returncode == 0, done.stdout + done.stderr
-    run = RunReader(tmp_path / "out").run
+    run, _ = measured_run(plan, tmp_path / "out", inside=IN_TESTER)
     (router,) = run.experiments
     assert router.statistics is not None
     assert router.statistics.median >= 2000

@@ -27,7 +27,7 @@ from tests.support.processes import runs
 from tests.support.sshd import running_sshd
 from tests.support.timing import takes_at_most, wait_until
 
-pytestmark = [needs.SSHD, needs.programs("ssh"), pytest.mark.serial]
+pytestmark = [needs.SSHD, needs.programs("ssh"), pytest.mark.lab]
 
 FRAME = FrameFormat(size=64)
 STREAMS = [

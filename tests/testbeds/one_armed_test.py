@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunState
 from tests.support import needs
-from tests.support.command import natxy
 from tests.support.iproute import inside, ip
+from tests.support.measured_runs import measured_run
 
 pytestmark = needs.LAB
 
@@ -81,10 +80,8 @@ def _two_networks() -> Iterator[None]:
 def measured(folder: Path, interfaces: str, gateway: str = "nftables") -> ExperimentRecord:
     """Runs the plan. Returns its experiment, after it was found to be good."""
     (folder / "plan.yaml").write_text(PLAN.format(dut=DUT, interfaces=interfaces, gateway=gateway))
-    done = natxy("run", folder / "plan.yaml", "--output", folder / "out", inside=["ip", "netns", "exec", TESTER])
-    assert done.returncode == 0, done.stdout + done.stderr
+    run, _ = measured_run(folder / "plan.yaml", folder / "out", inside=["ip", "netns", "exec", TESTER])
     assert "198.1" not in ip("-n", DUT, "-4", "address")
-    run = RunReader(folder / "out").run
     assert run.state == RunState.DONE
     (nat,) = run.experiments
     assert nat.statistics is not None

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -202,8 +202,11 @@ def test_a_killed_job_says_so_and_its_remains_are_kept(tmp_path: Path) -> None:
 
     def kill() -> bool:
         if (folder / "results.sqlite").exists():
-            (pid,) = [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _measures(pid, folder)]
-            os.kill(pid, signal.SIGKILL)
+            # When this is asked again, the killed process may have ended; one that it forks has its command line.
+            for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+                if _measures(pid, folder):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
         return True
 
     outcome = carry_out_here(slow(folder), kill)

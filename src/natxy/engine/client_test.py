@@ -24,6 +24,7 @@ from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
 from natxy.plan.gateways.simulated import SimulatedConfig
+from tests.support.command import HANG_S
 from tests.support.timing import takes_at_most, wait_until
 
 TRIAL = TrialRequest(
@@ -57,7 +58,7 @@ PROGRESS_OF_MINUTES = 5 * 60 * 15
 
 
 @contextmanager
-def engine(tmp_path: Path, script: str, silence_s: float = 5) -> Iterator[EngineClient]:
+def engine(tmp_path: Path, script: str, silence_s: float = HANG_S) -> Iterator[EngineClient]:
     file = tmp_path / "engine.py"
     file.write_text(PRELUDE + textwrap.dedent(script))
     client = EngineClient([sys.executable, str(file)], tmp_path / "engine.log", silence_s)
@@ -202,20 +203,20 @@ def time_of_death(folder: Path, script: str, error: str, ask: Callable[[EngineCl
     return time.monotonic() - started
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 def test_silence_is_a_death(tmp_path: Path) -> None:
     script = "receive(); time.sleep(60)"
     takes_at_most(3, lambda: time_of_death(tmp_path, script, r"was silent for 0\.3 s", EngineClient.info))
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 def test_an_engine_that_takes_no_request_is_dead(tmp_path: Path) -> None:
     many = PortsOpen(ports=[PortSpec(side=Side.LEFT, device="net_null" * 100, medium=PortMedium.LOOP)] * 1000)
     error = r"did not read ports\.open within 0\.3 s"
     takes_at_most(3, lambda: time_of_death(tmp_path, "time.sleep(60)", error, lambda client: client.open_ports(many)))
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 def test_a_stopped_engine_is_dead(tmp_path: Path) -> None:
     script = """
         import os, signal
@@ -267,7 +268,7 @@ def test_ctrl_c_aborts_the_trial(tmp_path: Path) -> None:
     assert (tmp_path / "engine.log").read_text() == "trial.abort\n"
 
 
-@pytest.mark.serial
+@pytest.mark.lab
 def test_closing_takes_at_most_two_seconds(tmp_path: Path) -> None:
     def closed() -> float:
         with engine(tmp_path, "receive(); send(id=1, result={}); time.sleep(60)") as client:

@@ -50,6 +50,7 @@ class Part(SimulatedEngine):
         self.during: Callable[[], None] = lambda: None
         self.reading: Callable[[], None] = lambda: None
         self.closing: Callable[[], None] = lambda: None
+        self.measured = threading.Event()
         self.aborted = threading.Event()
         self.closed = threading.Event()
 
@@ -65,7 +66,9 @@ class Part(SimulatedEngine):
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self.trials.append(request)
         self.during()
-        return self.begun(request, super().run_trial(request, on_progress).model_copy(update=self.answer))
+        result = super().run_trial(request, on_progress)
+        self.measured.set()
+        return self.begun(request, result.model_copy(update=self.answer))
 
     def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
         self.pairs += [stream.pair for stream in (request.stream, *request.further)]
@@ -262,9 +265,9 @@ def test_engines_end_at_the_same_time() -> None:
 
 
 def test_progress_is_that_of_all() -> None:
-    told: list[Progress] = []
-    both(Part(), Part()).run_trial(trial(stream(0), stream(1)), told.append)
-    assert told
+    one, other, told = Part(), Part(), list[Progress]()
+    one.during = lambda: one.wait_for(other.measured)
+    both(one, other).run_trial(trial(stream(0), stream(1)), told.append)
     assert max(each.planned for each in told) == 2000
 
 

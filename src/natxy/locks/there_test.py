@@ -12,13 +12,24 @@ from typing import Any
 import pytest
 
 from natxy.errors import DutError
+from natxy.locks import there
 from natxy.locks.there import _HAS_JUST_BOOTED, _LOCK, _Lock, exclusive_there
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.sshd import Sshd, running_sshd
 from tests.support.timing import wait_until
 
-pytestmark = [needs.SSHD, pytest.mark.serial]
+pytestmark = [needs.SSHD, pytest.mark.lab]
+
+
+@pytest.fixture(autouse=True)
+def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder that has the lock instead of /, which tests in other processes hold too."""
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    assert "exec 9</;" in _LOCK
+    monkeypatch.setattr("natxy.locks.there._LOCK", _LOCK.replace("exec 9</;", f"exec 9<{folder};"))
+    return folder
 
 
 @pytest.fixture
@@ -200,9 +211,9 @@ def test_a_machine_that_another_run_had_and_that_is_gone_is_not_measured(
 
 
 @contextmanager
-def somebody() -> Iterator[None]:
+def somebody(own_machine: Path) -> Iterator[None]:
     """Holds the lock of this machine."""
-    words = ["flock", "/", "sh", "-c", "echo held; exec cat"]
+    words = ["flock", str(own_machine), "sh", "-c", "echo held; exec cat"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
@@ -210,7 +221,7 @@ def somebody() -> Iterator[None]:
 
 
 def test_a_lost_lock_that_somebody_has_is_told_once_and_taken_again(
-    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+    sshd: Sshd, own_machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("natxy.locks.there._AGAIN_S", 0.05)
     monkeypatch.setattr("natxy.locks.there._BUSY_AGAIN_S", 0.05)
@@ -227,16 +238,16 @@ def test_a_lost_lock_that_somebody_has_is_told_once_and_taken_again(
     monkeypatch.setattr(_Lock, "take_again", late_take_again)
     with exclusive_there(sshd.target, lambda: None, lambda: lost.append(None), set()):
         sshd.cut()
-        with somebody():
+        with somebody(own_machine):
             somebody_has_it.set()
             wait_until(lambda: said.count("busy") >= 3)
         wait_until(lambda: "held" in said)
     assert len(lost) == 1
 
 
-def test_who_tries_to_get_a_lock_again_leaves_no_program_that_waits() -> None:
-    script = _LOCK.replace("$if_busy", "exit")
-    with somebody():
+def test_who_tries_to_get_a_lock_again_leaves_no_program_that_waits(own_machine: Path) -> None:
+    script = there._LOCK.replace("$if_busy", "exit")
+    with somebody(own_machine):
         done = subprocess.run(
             ["sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=True
         )
@@ -250,7 +261,7 @@ def test_a_machine_that_does_not_answer_is_left_to_the_run(sshd: Sshd) -> None:
 
 
 def test_a_machine_that_cannot_name_its_lock_is_waited_for(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("natxy.locks.there._LOCK", re.sub(r"\$\([^)]*\)", "", _LOCK))
+    monkeypatch.setattr("natxy.locks.there._LOCK", re.sub(r"\$\([^)]*\)", "", there._LOCK))
     waits = threading.Event()
     another = Another(sshd, waits.set)
     with exclusive_there(sshd.target, lambda: pytest.fail("nobody holds it"), unlost, set()):

@@ -21,6 +21,7 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.traffic_test import plan_of
 from natxy.procedures.registry import procedure_of
 from natxy.procedures.reset import _apart, _loses_to_the_end, _not_back, _Reset, _silence_s
+from tests.support.command import HANG_S
 
 
 def stream(lost: int, *, silence_s: float | None = None, last: int | None = None, **given: Any) -> StreamResult:
@@ -75,7 +76,9 @@ def _ran(done: list[str], argv: Sequence[str], timeout_s: float) -> CompletedCom
 
 def waiting(**own: Any) -> tuple[_Reset, list[str]]:
     """Returns a reset of traffic that has begun, and a list of what has been reset."""
-    plan = resolve(plan_of({"name": "reset", "procedure": {"name": "reset", "steady": "1s"} | own, "rate": 1000}))
+    # While a machine pauses, no traffic ends.
+    timing = {"steady": "1s", "recovery": f"{HANG_S}s"}
+    plan = resolve(plan_of({"name": "reset", "procedure": {"name": "reset"} | timing | own, "rate": 1000}))
     [experiment] = plan.experiments
     done: list[str] = []
     transport = SimpleNamespace(run=lambda argv, timeout_s: _ran(done, argv, timeout_s))

@@ -17,6 +17,7 @@ from natxy.testbeds.vm import machine as module
 from natxy.testbeds.vm.image import VmImage
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
+from tests.support.command import HANG_S
 
 
 @pytest.fixture
@@ -129,8 +130,10 @@ class FailingSsh:
     ],
 )
 def test_a_lost_connection_to_a_machine_that_ends_is_its_end(
-    machine: VirtualMachine, error: DutError, *, lost: bool
+    machine: VirtualMachine, monkeypatch: pytest.MonkeyPatch, error: DutError, *, lost: bool
 ) -> None:
+    # A busy machine may let the process end late.
+    monkeypatch.setattr(module, "_END_S", HANG_S)
     # A machine that has not ended yet when the connection fails.
     with subprocess.Popen(["sleep", "0.3" if lost else "60"]) as process:
         machine._process = process

@@ -20,14 +20,16 @@ def test_a_thread_that_works_is_busy_and_one_that_sleeps_is_not() -> None:
     before, used_s = parse_counters(read_times(threads)), time.thread_time()
     while time.thread_time() < used_s + 0.3:
         pass
+    # A machine that pauses may count its pause as work.
+    worked_s = time.thread_time() - used_s
     load = spent(before, parse_counters(read_times(threads)))
     ended.set()
     sleeper.join()
     assert load is not None
     works, sleeps = load.cores
     # Each time is rounded to hundredths at both ends.
-    assert abs(works.busy_s - 0.3) < 0.05
-    assert works.user_s >= 0.28
+    assert abs(works.busy_s - worked_s) < 0.05
+    assert works.user_s >= worked_s - 0.02
     assert abs(sleeps.busy_s) < 0.05
     assert sleeps.idle_s > 0.25
 
