@@ -8,9 +8,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from tests.support.apart import keep_apart, machine_alone, with_what_make_built
@@ -28,6 +31,11 @@ if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_us
 
 # Before any test is read: what a test needs of the machine is looked for then.
 _HOME = keep_apart()
+
+# Typer makes all commands anew for each call of natxy within a process, which takes longer than most of these calls.
+_command_of = cache(typer.main.get_command)
+for _module, _name in ((typer.main, "get_command"), (typer.testing, "_get_command")):
+    setattr(_module, _name, _command_of)
 
 # A process that a shell starts in the background ignores Ctrl-C, and so would the processes that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

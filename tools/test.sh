@@ -11,6 +11,14 @@ results=build/tests
 mkdir -p "$results"
 files=()
 failed=()
+parallel=
+# natxys that do not see each other's ledgers set the nice value of this session, and may leave another one.
+niceness=$(sed -n 's/.* nice //p' /proc/self/autogroup 2> /dev/null)
+
+finish() {
+	[ -z "$parallel" ] || kill "$parallel" 2> /dev/null
+	[ -z "$niceness" ] || echo "$niceness" 2> /dev/null > /proc/self/autogroup
+}
 
 # expect NAME: the file of results that a runner has to write.
 expect() {
@@ -32,13 +40,12 @@ start_parallel() {
 	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
 		-m "not lab and $2" > "$results/$1.log" 2>&1 &
 	parallel=$!
-	trap 'kill "$parallel" 2> /dev/null' EXIT
 }
 
 await_parallel() {
 	echo "== pytest: tests without a lab"
 	wait "$parallel" || failed+=("pytest, $1")
-	trap - EXIT
+	parallel=
 	cat "$results/$1.log"
 }
 
@@ -73,6 +80,7 @@ marked_tests() {
 	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "$1" || failed+=("pytest, $1")
 }
 
+trap finish EXIT
 case ${1-} in
 short | long) "$1_tests" ;;
 alone | cards | faults | kills) marked_tests "$1" ;;

@@ -31,9 +31,6 @@ def keep_apart() -> Path:
 
     Returns the home, which the caller removes.
     """
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        # natxy sets the priority of its session, which no two workers should share.
-        os.setsid()
     os.environ.setdefault(_CACHE, os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]
