@@ -37,7 +37,7 @@ run_googletest() {
 # start_parallel NAME MARKERS; await_parallel NAME
 start_parallel() {
 	expect "$1"
-	nice -n 10 .venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
 		-m "not lab and $2" > "$results/$1.log" 2>&1 &
 	parallel=$!
 }
