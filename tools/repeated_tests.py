@@ -3,8 +3,9 @@
 --quiet 5 --busy 5`.
 
 FOLDER gets a clone, in which the engine and its tests are built once. Each run sees that clone through an overlay of
-its own and has an empty home, so that no run finds what an earlier one left. During a busy run, as many programs as the
-machine has cores do nothing but compute. The output and the JUnit files of run N stay in FOLDER/N. Needs root.
+its own and has an empty home, so that no run finds what an earlier one left. Quiet and busy runs alternate: during a
+busy run, as many programs as the machine has cores do nothing but compute. The output and the JUnit files of run N stay
+in FOLDER/N. Needs root.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
@@ -87,8 +89,10 @@ def main() -> int:
     clone = prepared(folder)
     failed: Counter[str] = Counter()
     bad = 0
-    for number in range(1, asked.quiet + asked.busy + 1):
-        busy = number > asked.quiet
+    runs = [
+        busy for pair in zip_longest([False] * asked.quiet, [True] * asked.busy) for busy in pair if busy is not None
+    ]
+    for number, busy in enumerate(runs, 1):
         own = folder / str(number)
         started_s = time.monotonic()
         with hogs(len(os.sched_getaffinity(0)) if busy else 0):
@@ -102,7 +106,7 @@ def main() -> int:
         failed.update(failures(own))
         bad += code != 0
     for name, times in failed.most_common():
-        print(f"failed {times} of {asked.quiet + asked.busy} times: {name}")
+        print(f"failed {times} of {len(runs)} times: {name}")
     return 1 if bad else 0
 
 
