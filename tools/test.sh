@@ -7,6 +7,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+# Hundreds of processes start natxy, and would each compile its sources.
+unset PYTHONDONTWRITEBYTECODE
+
 results=build/tests
 mkdir -p "$results"
 files=()
