@@ -95,7 +95,9 @@ class MlrSearch:
                 return replace(found, steps=measurer.steps, unsent_rate=unsent)
 
     def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
-        """Lets the library search from the lowest rate to `highest`; `steps` of its result is 0."""
+        """Searches from the lowest rate to `highest`; `steps` of the result is 0."""
+        if highest <= self.min_rate:
+            return self._alone(measurer, self.min_rate)
         from MLRsearch import Config, MultipleLossRatioSearch
 
         goal = self._goal()
@@ -117,6 +119,22 @@ class MlrSearch:
             steps=0,
             conditional_rate=None if lower is None else float(found.conditional_throughput),
         )
+
+    def _alone(self, measurer: _Measurer, rate: float) -> SearchResult:
+        """Decides on the only rate that is left, which the library refuses as a range. `steps` of the result is 0.
+
+        The rate passes or fails as it does within the library: once no outcome of further trials could change that.
+        """
+        trials = math.ceil(self.lengths.total / self.lengths.final)
+        tolerated = math.floor(self.exceed_ratio * trials * (1 + 1e-9))
+        failed = 0
+        for left in reversed(range(trials)):
+            failed += measurer.measure(self.lengths.final, rate).loss_ratio > self.goal_loss_ratio
+            if failed > tolerated:
+                return SearchResult(lower_bound=None, upper_bound=rate, steps=0)
+            if failed + left <= tolerated:
+                break
+        return SearchResult(lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate)
 
     def expected_steps(self) -> int:
         """Returns the approximate number of trials of a search, for estimates of time."""

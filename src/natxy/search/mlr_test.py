@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.search.mlr import MlrSearch, Sample, TrialDurations
-from natxy.search.outcome import Attempt, Outcome, TesterLimitReached
+from natxy.search.outcome import Attempt, NeverPrepared, Outcome, TesterLimitReached
 
 STRICT = TrialDurations(60, 60, 60)
 FAST = TrialDurations(1, 60, 60)
@@ -417,3 +418,56 @@ def test_a_trial_that_loses_exactly_what_is_tolerated_passes(loss_ratio: float) 
 
     search = MlrSearch(1e3, 1e6, ERROR, STRICT, loss_ratio=loss_ratio)
     assert search.run(lossy).rate == pytest.approx(123_456, rel=ERROR)
+
+
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("decided", [0, 1, 2])
+def test_the_lowest_rate_may_be_the_only_one_that_the_tester_sends(decided: int, passes: bool) -> None:
+    """All higher rates are lost, and most attempts at the lowest one are invalid, as beside a busy program."""
+    outcome, attempts = Outcome.PASS if passes else Outcome.FAIL, itertools.count(1)
+
+    def measure(attempt: Attempt) -> Sample:
+        if attempt.rate > 5000:
+            return Sample(Outcome.FAIL, 25_000, 40)
+        number = next(attempts)
+        found = outcome if number <= decided or number > 3 + decided else Outcome.INVALID
+        return Sample(found, 25_000, 0 if found == Outcome.PASS else 40)
+
+    found = MlrSearch(5000, 60_000, 0.2, trials=5, exceed_ratio=0.5).run(measure)
+    assert (found.lower_bound, found.upper_bound) == ((5000, found.upper_bound) if passes else (None, 5000))
+
+
+OUTCOMES = st.sampled_from([*Outcome])
+
+
+@settings(max_examples=500)
+@given(
+    outcomes=st.lists(OUTCOMES, max_size=40),
+    last=OUTCOMES,
+    highest=st.sampled_from([1001.0, 2000.0, 1e6]),
+    durations=st.sampled_from([STRICT, FAST, None]),
+    trials=st.integers(1, 5),
+    exceed_ratio=st.sampled_from([0.0, 0.5]),
+    ceiling=st.none() | st.sampled_from([500.0, 1000.0, 1500.0]),
+    lost=st.integers(0, 1000),
+)
+def test_any_order_of_outcomes_ends_in_a_result_or_in_a_reason(
+    outcomes: list[Outcome], last: Outcome, highest: float, durations: TrialDurations | None, trials: int,
+    exceed_ratio: float, ceiling: float | None, lost: int,
+) -> None:  # fmt: skip
+    """After those drawn, all attempts have the last outcome, so that each search ends."""
+    drawn = iter(outcomes)
+
+    def measure(attempt: Attempt) -> Sample:
+        assert 1000 <= attempt.rate <= highest
+        outcome = next(drawn, last)
+        return Sample(outcome, 1000, 0 if outcome == Outcome.PASS else lost)
+
+    search = MlrSearch(1000, highest, 0.1, durations, trials=trials, exceed_ratio=exceed_ratio, ceiling=ceiling)
+    try:
+        found = search.run(measure)
+    except (TesterLimitReached, NeverPrepared):
+        return
+    assert found.lower_bound is not None or found.upper_bound is not None
+    if found.lower_bound is not None and found.upper_bound is not None:
+        assert found.lower_bound < found.upper_bound
