@@ -146,6 +146,21 @@ def test_table_that_stays_full() -> None:
 
 
 @pytest.mark.parametrize(
+    ("printed", "entries"),
+    [
+        ("10,000 sessions", 10_000),
+        ("1,234,567", 1_234_567),
+        ("sessions: 12,5 of 100", 12),
+        ("1,0000", 1),
+        ("in use 0,of 5", 0),
+        ("999999999999999999", 10**18 - 1),
+    ],
+)
+def test_a_count_may_have_separators_of_thousands(printed: str, entries: int) -> None:
+    assert gateway(stateful=True, clear=[["true"]], count=["echo", printed]).count() == entries
+
+
+@pytest.mark.parametrize(
     ("count", "printed"),
     [
         (["echo", "none"], "none"),

@@ -18,6 +18,7 @@ from natxy.system.ledger import Place
 LONGEST_S: Final = 3600.0
 # Characters of an output in an error that need not have the whole.
 _QUOTED: Final = 100
+_NUMBER: Final = re.compile(r"(?<!\d)(\d{1,3}(,\d{3}){1,5}|\d{1,18})(?!\d)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,15 @@ class CompletedCommand:
             raise DutError(f"`{command}` failed with exit code {self.returncode}; it printed: {output}{remedy}")
 
     def number(self) -> int:
-        """Returns the first whole number in the output. Raises DutError when there is none of up to 18 digits."""
-        found = re.search(r"(?<!\d)\d{1,18}(?!\d)", self.stdout, re.ASCII)
+        """Returns the first whole number in the output, which may be written as 10,000.
+
+        Raises DutError when there is none of up to 18 digits.
+        """
+        found = _NUMBER.search(self.stdout)
         if found is None:
             output = self.stdout.strip()[:_QUOTED] or "nothing"
             raise DutError(f"`{shlex.join(self.argv)}` should print a number; it printed: {output}")
-        return int(found[0])
+        return int(found[0].replace(",", ""))
 
 
 def pinned(cores: Sequence[int]) -> list[str]:
