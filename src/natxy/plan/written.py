@@ -6,7 +6,6 @@ A field that is not given is None here, and `resolve` decides it. Every model fo
 
 from __future__ import annotations
 
-from ipaddress import IPv6Network
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -17,6 +16,7 @@ from natxy.plan.model.addresses import (
     MOST_ON_LINK,
     AddressMapping,
     AddressPreset,
+    EmbeddingPrefix,
     IPNetwork,
     LinkAddresses,
     power_of_two,
@@ -91,7 +91,7 @@ class TranslationPlan(PlanModel):
     """A kind of translation, or a mapping that replaces parts of its defaults."""
 
     kind: TranslationKind
-    prefix: IPv6Network | None = None
+    prefix: EmbeddingPrefix | None = None
     """A /96; the IPv6 address of an IPv4 host is this and the IPv4 address (RFC 6052)."""
     pool: IPNetwork | None = None
     """Addresses that replace those of all left hosts on the right where the gateway keeps connections."""

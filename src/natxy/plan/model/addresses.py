@@ -7,23 +7,55 @@ asks for hosts on the link itself: thousands of on-link neighbours would slow th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    ip_address,
+    ip_interface,
+    ip_network,
+)
 from typing import Annotated
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
-    field_validator,
     model_validator,
 )
 
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
+from natxy.untrusted.validation import got
 
-IPInterface = IPv4Interface | IPv6Interface
-IPNetwork = IPv4Network | IPv6Network
-IPAddress = IPv4Address | IPv6Address
+
+def _read_by(read: Callable[[str], object], expected: str) -> BeforeValidator:
+    """Returns a validator that reads text of either family, so that an error does not name both as alternatives."""
+
+    def read_text(given: object) -> object:
+        if isinstance(given, IPv4Address | IPv6Address | IPv4Network | IPv6Network):
+            return given
+        if not isinstance(given, str):
+            raise ValueError(f"expected {expected}{got(given)}")
+        try:
+            return read(given)
+        except ValueError as error:
+            why = ", which has bits set beyond its length" if "host bits" in str(error) else ""
+            raise ValueError(f"expected {expected}, got {given!r}{why}") from error
+
+    return BeforeValidator(read_text)
+
+
+IPInterface = Annotated[
+    IPv4Interface | IPv6Interface, _read_by(ip_interface, "an address with the length of its prefix, as 198.18.0.1/24")
+]
+IPNetwork = Annotated[IPv4Network | IPv6Network, _read_by(ip_network, "a prefix such as 198.19.0.4/30")]
+IPAddress = Annotated[IPv4Address | IPv6Address, _read_by(ip_address, "an address such as 198.18.0.2")]
 Mac = Annotated[
     str,
     Pattern(
@@ -37,6 +69,15 @@ USUAL_MTU = 1500
 MOST_ON_LINK = 32_768
 # Above the addresses that links usually have for their own.
 _FIRST_ON_LINK = {4: 1 << 8, 6: 1 << 16}
+
+
+def _embeds_addresses(prefix: IPv6Network) -> IPv6Network:
+    if prefix.prefixlen != EMBEDDING_LENGTH:
+        raise ValueError(f"expected a /{EMBEDDING_LENGTH} such as 2001:2:0:64::/96, got {prefix}")
+    return prefix
+
+
+EmbeddingPrefix = Annotated[IPv6Network, AfterValidator(_embeds_addresses)]
 
 
 def power_of_two(number: int) -> int:
@@ -145,16 +186,9 @@ class Translation(PlanModel):
     """
 
     kind: TranslationKind
-    prefix: IPv6Network
+    prefix: EmbeddingPrefix
     pool: IPNetwork
     mappings: tuple[AddressMapping, ...] = ()
-
-    @field_validator("prefix")
-    @classmethod
-    def _embeds(cls, prefix: IPv6Network) -> IPv6Network:
-        if prefix.prefixlen != EMBEDDING_LENGTH:
-            raise ValueError(f"expected a /{EMBEDDING_LENGTH} such as 2001:2:0:64::/96, got {prefix}")
-        return prefix
 
     def across(self, host: IPAddress) -> IPAddress | None:
         """Returns the host's address in the other family, or None for an IPv6 host without a mapping."""

@@ -93,6 +93,36 @@ def test_a_bad_procedure_is_named_like_any_field(tmp_path: Path, procedure: str,
     assert message in errors
 
 
+@pytest.mark.parametrize("prefix", ["2001:2:0:64::/64", "64:ff9b:1::/48"])
+def test_a_prefix_that_embeds_no_addresses_is_named_like_any_field(tmp_path: Path, prefix: str) -> None:
+    text = experiment(f'connections: 50k\n    translation: {{kind: nat64, prefix: "{prefix}"}}')
+    message = f"experiments[0].translation.prefix: expected a /96 such as 2001:2:0:64::/96, got {prefix}"
+    assert message in errors_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("pool", "{first: 198.19.4.4, last: 198.19.4.11}", "a prefix such as 198.19.0.4/30, got a mapping"),
+        ("pool", "5", "a prefix such as 198.19.0.4/30, got 5"),
+        ("pool", "true", "a prefix such as 198.19.0.4/30, got true"),
+        ("pool", "198.19.4.5/30", "a prefix such as 198.19.0.4/30, got '198.19.4.5/30', which has bits set beyond its"),
+        ("left", "{dut: 5, tester: 10.0.0.2/24}", "an address with the length of its prefix, as 198.18.0.1/24, got 5"),
+        (
+            "left",
+            "{dut: a, tester: 10.0.0.2/24}",
+            "an address with the length of its prefix, as 198.18.0.1/24, got 'a'",
+        ),
+    ],
+)
+def test_an_address_of_either_family_is_expected_once(tmp_path: Path, field: str, value: str, message: str) -> None:
+    at = f"experiments[0].addresses.{field}{'.dut' if field == 'left' else ''}: "
+    errors = errors_of(tmp_path, experiment(f"connections: 50k\n    addresses: {{{field}: {value}}}"))
+    assert f"{at}expected {message}" in errors
+    assert errors.count("expected") == 1
+    assert "lax-or-strict" not in errors
+
+
 def test_a_missing_rate_is_named_in_its_search_also_where_there_is_no_search(tmp_path: Path) -> None:
     without = experiment("connections: 50k").replace("    search: {max_rate: 1M}\n", "")
     assert "plan.yaml:4:5: experiments[0].search.max_rate: missing" in errors_of(tmp_path, without)
