@@ -22,6 +22,7 @@ from natxy.procedures.common.traffic import (
     foreground,
     lost,
     of_directions,
+    silent,
 )
 
 
@@ -31,11 +32,13 @@ class Pdv(Procedure[PdvConfig]):
         delays = joined_by_direction(result.streams, lambda stream: stream.delay)
         variations = {name: float(each.percentile(99.9) - each.least_ns) for name, each in delays.items()}
         of_streams = {stream.name: joined([stream.delay]) for stream in foreground(result.streams)}
+        unknown = silent(result.streams, lambda stream: of_streams[stream.name])
         return ProcedureResult(
-            figures={"pdv": max(variations.values(), default=None)}
+            figures={"pdv": None if unknown else max(variations.values())}
             | by_direction("pdv", variations)
             | by_direction("min_delay", {name: float(each.least_ns) for name, each in delays.items()})
             | by_direction("lost", lost(result.streams), sum),
+            remark=unknown,
             curves=tuple(delay_curve(name, _points(each)) for name, each in of_streams.items() if each),
         )
 
@@ -54,12 +57,14 @@ class Ipdv(Procedure[IpdvConfig]):
         }
         least = {name: float(min(part.min_ns for part in those)) for name, those in parts.items() if those}
         largest = {name: float(max(part.max_ns for part in those)) for name, those in parts.items() if those}
+        unknown = silent(result.streams, lambda stream: stream.ipdv and stream.ipdv.pairs)
         return ProcedureResult(
-            figures={"max": max(largest.values(), default=None)}
+            figures={"max": None if unknown else max(largest.values())}
             | by_direction("min", least)
             | by_direction("median", {name: float(each.percentile(50)) for name, each in variations.items()})
             | by_direction("max", largest)
-            | by_direction("lost", lost(result.streams), sum)
+            | by_direction("lost", lost(result.streams), sum),
+            remark=unknown,
         )
 
     def caveats(self, experiment: Experiment) -> list[Caveat]:

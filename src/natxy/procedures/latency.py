@@ -30,6 +30,7 @@ from natxy.procedures.common.traffic import (
     foreground,
     highest,
     of_directions,
+    silent,
 )
 from natxy.results.statistics import percentile, summarize
 
@@ -93,12 +94,14 @@ class Latency(_TaggedStream[LatencyConfig]):
         typical = {direction: summary.median if summary else None for direction, summary in summaries.items()}
         worst = {direction: percentile(values, 99.9) if values else None for direction, values in joined.items()}
         lost = {stream: float(given.count(None)) for stream, given in tagged.items()}
+        unknown = silent(result.streams, lambda stream: delays[stream.name])
+        remarks = (unknown, self._remark({stream: len(given) for stream, given in tagged.items()}))
         return ProcedureResult(
-            figures={"tl": highest(typical), "wcl": highest(worst)}
+            figures={"tl": None if unknown else highest(typical), "wcl": None if unknown else highest(worst)}
             | by_direction("tl", typical)
             | by_direction("wcl", worst)
             | by_direction("lost_tagged", lost, sum),
-            remark=self._remark({stream: len(given) for stream, given in tagged.items()}),
+            remark="; ".join(filter(None, remarks)),
             curves=tuple(
                 delay_curve(stream, [(0, min(values)), *((p, percentile(values, p)) for p in DRAWN_PERCENTILES)])
                 for stream, values in delays.items()

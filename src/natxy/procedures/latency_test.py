@@ -22,11 +22,13 @@ from natxy.results.records import RunRecord
 from natxy.run.run import run_plan
 
 
-def plan_of(timing: str = "lab", rate: int = 1000, repeat: int = 3, **gateway: Any) -> Plan:
+def plan_of(
+    timing: str = "lab", rate: int = 1000, repeat: int = 3, procedure: Any = "single-tag-latency", **gateway: Any
+) -> Plan:
     experiment = {
         "name": "latency",
         "gateway": {"driver": "simulated"} | gateway,
-        "procedure": "single-tag-latency",
+        "procedure": procedure,
         "rate": rate,
     }
     head = {"name": "p", "repeat": repeat, "timing": timing, "testbed": {"kind": "simulated"}}
@@ -84,3 +86,32 @@ def test_the_stream_is_the_rfcs() -> None:
         for caveat in caveats_of_plan(resolve(plan_of()))
         if "RFC 2544 §26.2 asks for at least 60 s" in caveat.text
     ]
+
+
+@pytest.mark.parametrize(
+    ("procedure", "headline"),
+    [
+        ({"name": "latency", "tagged_frames": 50}, "tl"),
+        ("single-tag-latency", "latency"),
+        ("pdv", "pdv"),
+        ("ipdv", "max"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("lost", "names"),
+    [
+        ({"forward_loss_ratio": 1}, "forward"),
+        ({"reverse_loss_ratio": 1}, "reverse"),
+        ({"forward_loss_ratio": 1, "reverse_loss_ratio": 1}, "forward, reverse"),
+    ],
+)
+def test_a_direction_that_loses_everything_has_no_delay_and_neither_has_the_slower_one(
+    tmp_path: Path, procedure: Any, headline: str, lost: dict[str, int], names: str
+) -> None:
+    plan = plan_of(repeat=1, procedure=procedure, **lost)
+    run_plan(resolve(plan), tmp_path / "run", RunListener())
+    [found] = RunReader(tmp_path / "run").run.experiments[0].repetitions
+    assert found.figures[headline] is None
+    for direction in ("forward", "reverse"):
+        assert (found.figures[f"{headline}_{direction}"] is None) == (direction in names)
+    assert found.reason.endswith(names)

@@ -75,6 +75,15 @@ def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
     return [stream for stream in streams if stream.name not in BACKGROUND_STREAMS]
 
 
+def silent(streams: Iterable[StreamResult], has_delays: Callable[[StreamResult], object]) -> str:
+    """Returns which streams of the foreground have no delays, as a remark, or an empty text.
+
+    A headline that is the highest value of all streams has none then: the silent stream may be the slowest.
+    """
+    names = [stream.name for stream in foreground(streams) if not has_delays(stream)]
+    return f"no frame that has a delay arrived: {', '.join(names)}" if names else ""
+
+
 def of_directions(streams: Iterable[StreamResult]) -> dict[str, list[StreamResult]]:
     """Returns the foreground's streams by direction, those of all pairs of interfaces together."""
     given = [*streams]
