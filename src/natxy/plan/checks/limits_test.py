@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -178,6 +179,31 @@ def test_a_nat_would_translate_native_ipv6_beside_it_too() -> None:
 def test_addresses(accepted: Fields, refused: Fields, field: str, message: str) -> None:
     own, other = (FORWARDING | {"addresses": addresses} for addresses in (accepted, refused))
     assert_limit(own, other, f"addresses.{field}", message)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "field"),
+    [
+        ({"procedure": {"name": "frame-loss-rate", "maximum_rate": "RATE"}}, "procedure.maximum_rate"),
+        ({"procedure": {"name": "back-to-back", "maximum_rate": "RATE"}, "rate": "50k"}, "procedure.maximum_rate"),
+        ({"procedure": {"name": "system-recovery", "maximum_rate": "RATE"}, "rate": "50k"}, "procedure.maximum_rate"),
+        ({"procedure": "latency", "rate": "RATE"}, "rate"),
+        (
+            NAT | {"procedure": "tear-down-rate", "connections": "20k", "phase1_rate": "RATE", "search": None},
+            "phase1_rate",
+        ),
+    ],
+)
+def test_no_rate_is_above_that_of_the_line(experiment: Fields, field: str) -> None:
+    """At 1 Gbit/s, frames of 1518 bytes and what is between them leave 81,274 times a second."""
+    frames = {"frame_size": 1518, "gateway": "linux-forward"} | experiment
+
+    def at(rate: str) -> Fields:
+        text = json.dumps(frames).replace('"RATE"', f'"{rate}"')
+        return {name: value for name, value in json.loads(text).items() if value is not None}
+
+    assert_limit(at("81k"), at("82k"), field, "is above the 81,274 of the line", line_rate="1Gbps", testbed=BEHIND_SSH)
+    assert problems(at("82k"), line_rate="1Gbps") == {}, "a lab's line rate is nominal"
 
 
 def test_networks_are_for_gateways_that_keep_the_family() -> None:

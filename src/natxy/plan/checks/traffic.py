@@ -14,12 +14,16 @@ from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Selection
 from natxy.plan.model.traffic import SMALLEST_FRAME, ActiveConnections
 from natxy.plan.model.units import format_duration, format_share
+from natxy.plan.procedures.base import MaximumRate
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import Plan
 
 # The engine numbers the frames of a trial and the four-tuples of a flow space up to these limits.
 MOST_CONNECTIONS: Final = 2**48 - 1
 MOST_FOUR_TUPLES: Final = 2**62
+
+# A rate that was computed from the line's own may differ by so much.
+_ROUNDING: Final = 1e-9
 
 # Flows that need several destination ports need not fill the last one.
 FLOWS_TOLERANCE: Final = 0.001
@@ -33,6 +37,8 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
     yield from _check_flows(experiment, location)
     yield from _check_directions(experiment, location)
     yield from _check_search(experiment, location)
+    if not plan.testbed.nominal_line_rate:
+        yield from _check_line(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
     yield from _check_frame_timeout(experiment, (*location, "procedure", "frame_timeout"))
     if experiment.background:
@@ -47,6 +53,20 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
         )
     if text := testbed.frame_problem(experiment.longest_frame):
         yield Problem((*location, "frame_size"), text)
+
+
+def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the rates that no frame could be sent at. A search ends at the line's rate by itself."""
+    highest = experiment.maximum_fps
+    if highest is None:
+        return
+    rates = {(field,): known.rate for field, known in experiment.known_rates.items()}
+    if isinstance(experiment.procedure, MaximumRate):
+        rates["procedure", "maximum_rate"] = experiment.procedure.maximum_rate
+    for field, rate in rates.items():
+        if rate is not None and rate > highest * (1 + _ROUNDING):
+            text = f"{rate:,.0f} is above the {highest:,.0f} of the line, in {experiment.longest_frame}-byte frames/s"
+            yield Problem((*location, *field), f"{text}; give a lower rate, or the `line_rate` that the medium has")
 
 
 def _check_connections(experiment: Experiment, location: Location) -> Iterator[Problem]:
