@@ -6,7 +6,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 from tests.support.apart import keep_apart, machine_alone, with_what_make_built
+from tests.support.undisturbed import taken_notes
 
 # The time that an example takes depends on the machine, not on the code.
 settings.register_profile("natxy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -55,6 +56,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("machine") and os.geteuid() == 0:
             stack.enter_context(machine_alone())
         return (yield)
+
+
+@pytest.fixture(autouse=True)
+def _repetitions_are_noted(record_property: Callable[[str, object], None]) -> Iterator[None]:
+    """Writes into the JUnit file why a test measured again."""
+    taken_notes()
+    yield
+    for note in taken_notes():
+        record_property("measured again", note)
 
 
 @pytest.fixture

@@ -381,8 +381,8 @@ def test_frames_are_reordered(bed: Bed) -> None:
         bed.apply(truth={"forward": {"reorder": {"every": 5, "by": 2}}})
         return [number(frame) for frame in bed.through("left", *numbered(10))]
 
-    # The last one waits a short time for frames that don't arrive. A machine that pauses this test between two frames
-    # lets the one before, too, wait in vain.
+    # The last frame is held for a short time, in which no further frame arrives. A machine that pauses this test
+    # between two frames lets the time of the earlier frame end as well.
     expected = [0, 1, 2, 3, 5, 6, 4, 7, 8, 9]
     undisturbed(arrived, lambda found: "" if found == expected else f"the order was {found}")
 

@@ -160,7 +160,7 @@ def test_stateless_translation_both_ways(
     ends: tuple[tuple[str, str], tuple[str, str]],
 ) -> None:
     own = experiment(**fields)
-    # Of an attempt before.
+    # Close what an earlier attempt has opened.
     stack.close()
     bed = Bed(stack, own, tmp_path)
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
@@ -176,7 +176,7 @@ def test_stateless_translation_both_ways(
 @repeated
 def test_nat64_replies_in_ipv4_to_what_it_saw(stack: ExitStack, tmp_path: Path) -> None:
     own = experiment(translation="nat64", connections=CONNECTIONS, phase1_rate="1k")
-    # Of an attempt before.
+    # Close what an earlier attempt has opened.
     stack.close()
     bed = Bed(stack, own, tmp_path)
     with bed.sent(Side.LEFT) as offered:

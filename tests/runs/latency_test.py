@@ -81,7 +81,8 @@ def figures(folder: Path) -> dict[str, float]:
 def differences(found: list[dict[str, float]], figure: str) -> list[float]:
     """Returns by how much a figure is higher with the delay than without, in each direction."""
     without, added = found
-    return [added.get(f"{figure}_{each}", 0.0) - without.get(f"{figure}_{each}", 0.0) for each in DIRECTIONS]
+    names = [f"{figure}_{each}" for each in DIRECTIONS]
+    return [added[name] - without[name] for name in names if name in added and name in without]
 
 
 def test_a_delay_that_a_path_adds_is_measured(

@@ -32,7 +32,7 @@ def natxy(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
 
 
 def disturbed(folder: Path) -> str:
-    """Returns natxy's words if other programs disturbed every attempt at an experiment: there are two, of some ms each.
+    """Returns natxy's words if other programs disturbed both attempts at an experiment, of a few milliseconds each.
 
     A rate of pacing may be more than this machine can do.
     """

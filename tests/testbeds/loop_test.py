@@ -63,7 +63,7 @@ def loop(tmp_path: Path, medium: str = "veth", silence_s: float = 5) -> Iterator
 
 
 def assert_all_arrive(engine: EngineClient, stream: StreamSpec) -> None:
-    """Asserts that a trial passes, by and by: a machine that takes a core away for long loses frames."""
+    """Asserts that one of several trials passes: a machine that takes a core away for long loses frames."""
     undisturbed(
         lambda: engine.run_trial(trial(stream)),
         lambda result: "" if result.verdict == Verdict.PASS else result.reason,
@@ -71,7 +71,7 @@ def assert_all_arrive(engine: EngineClient, stream: StreamSpec) -> None:
 
 
 def blames(run: RunRecord) -> str:
-    """Returns what the machine kept the tester from, in a run of PLAN."""
+    """Returns why a run of PLAN proves nothing about the tester, or an empty text."""
     rate = run.experiments[0]
     if limited := [each.reason for each in run.experiments if each.state == State.TESTER_LIMIT]:
         return ", ".join(limited)
