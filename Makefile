@@ -123,7 +123,7 @@ vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 M
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-fresh: packages-vm ## run `make test` on a fresh root of Debian 12: does it need what no verb of it installs?
+test-fresh: packages-vm ## run `make test` on a fresh root of Debian 12: does it need anything that it does not install?
 	@tools/package/fresh/tests.sh
 
 test-long: setup-dev jool vm ## run tests that take longer: kills, siitperf's programs, user-mode Linux, a virtual machine

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `make test` many times on this machine, and lists the tests that failed: `python3 tools/repeated_tests.py FOLDER
---quiet 5 --busy 5`.
+"""Runs `make test` many times on this machine, and lists the tests that failed or measured again:
 
-FOLDER gets a clone, in which the engine and its tests are built once. Each run sees that clone through an overlay of
-its own and has an empty home, so that no run finds what an earlier one left. Quiet and busy runs alternate: during a
-busy run, as many programs as the machine has cores do nothing but compute. The output and the JUnit files of run N stay
-in FOLDER/N. Needs root.
+    python3 tools/repeated_tests.py FOLDER --quiet 5 --busy 5
+
+FOLDER, which is new, gets a clone, in which the engine and its tests are built once. Each run sees that clone through
+an overlay of its own and has an empty home, so that no run finds what an earlier one left. Quiet and busy runs
+alternate: during a busy run, as many programs as the machine has cores do nothing but compute. The output and the JUnit
+files of run N stay in FOLDER/N. Needs root.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ exit $status
 
 
 def prepared(folder: Path) -> Path:
-    """Returns a clone of this repository's last commit with all that `make test` builds, made if it is missing."""
+    """Returns a new clone of this repository's last commit, with all that `make test` builds."""
     clone = folder / "clone"
-    if not clone.exists():
-        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", _SOURCE, clone], check=True)
-        subprocess.run(["make", "--no-print-directory", "-C", clone, "engine-tests"], check=True)
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", _SOURCE, clone], check=True)
+    subprocess.run(["make", "--no-print-directory", "-C", clone, "engine-tests"], check=True)
     return clone
 
 
@@ -61,21 +61,35 @@ def run(clone: Path, own: Path) -> int:
     """Runs the tests once, with what they write in `own`; returns the exit code."""
     for name in ("upper", "work", "home"):
         (own / name).mkdir(parents=True)
-    environment = {**os.environ, "HOME": str(own / "home")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    environment["HOME"] = str(own / "home")
     done = subprocess.run(["unshare", "--mount", "bash", "-c", _RUN, "bash", clone, own], env=environment, check=False)
     for name in ("upper", "work", "home"):
         shutil.rmtree(own / name)
     return done.returncode
 
 
-def failures(own: Path) -> list[str]:
-    """Returns the names of a run's failed tests."""
-    return [
-        f"{case.get('classname', '')}.{case.get('name', '')}"
-        for junit in sorted(own.glob("*.xml"))
-        for case in ElementTree.parse(junit).iter("testcase")
-        if case.find("failure") is not None or case.find("error") is not None
-    ]
+def cases(own: Path) -> Iterator[tuple[str, ElementTree.Element]]:
+    """Yields the name of each test of a run, and what its JUnit file says of it."""
+    for junit in sorted(own.glob("*.xml")):
+        for case in ElementTree.parse(junit).iter("testcase"):
+            yield f"{case.get('classname', '')}.{case.get('name', '')}", case
+
+
+def failures(own: Path) -> Iterator[tuple[str, str]]:
+    """Yields the name of each failed test of a run, and the first line of why."""
+    for name, case in cases(own):
+        for kind in ("failure", "error"):
+            if (found := case.find(kind)) is not None:
+                yield name, (found.get("message") or "").partition("\n")[0]
+
+
+def repetitions(own: Path) -> Iterator[tuple[str, str]]:
+    """Yields the name of each test of a run that measured again, and why, once for each repetition."""
+    for name, case in cases(own):
+        for noted in case.iter("property"):
+            if noted.get("name") == "measured again":
+                yield name, noted.get("value") or ""
 
 
 def main() -> int:
@@ -85,9 +99,12 @@ def main() -> int:
     parser.add_argument("--busy", type=int, default=5, metavar="RUNS")
     asked = parser.parse_args()
     folder = asked.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        parser.error(f"{folder} is there already; name a new folder")
+    folder.mkdir(parents=True)
     clone = prepared(folder)
-    failed: Counter[str] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    again: Counter[tuple[str, str]] = Counter()
     bad = 0
     runs = [
         busy for pair in zip_longest([False] * asked.quiet, [True] * asked.busy) for busy in pair if busy is not None
@@ -98,15 +115,18 @@ def main() -> int:
         with hogs(len(os.sched_getaffinity(0)) if busy else 0):
             code = run(clone, own)
         took_s = time.monotonic() - started_s
-        counts = (own / "log").read_text(errors="replace").splitlines()[-1:]
+        log = own / "log"
+        counts = log.read_text(errors="replace").splitlines()[-1:] if log.exists() else ["the tests did not begin"]
         print(
             f"{number:2} {'busy ' if busy else 'quiet'} {took_s:6.0f} s, exit code {code}: {' '.join(counts)}",
             flush=True,
         )
         failed.update(failures(own))
+        again.update(repetitions(own))
         bad += code != 0
-    for name, times in failed.most_common():
-        print(f"failed {times} of {len(runs)} times: {name}")
+    for what, counted in (("failed", failed), ("measured again", again)):
+        for (name, why), times in counted.most_common():
+            print(f"{what}, {times} in {len(runs)} runs: {name}: {why}")
     return 1 if bad else 0
 
 

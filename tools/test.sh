@@ -36,7 +36,7 @@ run_googletest() {
 	cp "$written" "$results/engine.xml"
 }
 
-# Tests with a lab mostly wait for frames. The tests without one use the rest of the cores' time.
+# Tests with a lab mostly wait for frames. The tests without a lab use the cores meanwhile.
 # start_parallel NAME MARKERS; await_parallel NAME
 start_parallel() {
 	expect "$1"
@@ -52,7 +52,8 @@ await_parallel() {
 	cat "$results/$1.log"
 }
 
-# run_labs NAME MARKERS PROCESSES: a process has one lab at a time, and the tests of a file share it.
+# run_labs NAME MARKERS PROCESSES: a process has one lab at a time, and the tests of a file share it. With more than
+# three processes, engines disturb each other so often that repeated measurements take longer than is gained.
 run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
