@@ -18,7 +18,8 @@ from natxy.system.ledger import Place
 LONGEST_S: Final = 3600.0
 # Characters of an output in an error that need not have the whole.
 _QUOTED: Final = 100
-_NUMBER: Final = re.compile(r"(?<!\d)(\d{1,3}(,\d{3}){1,5}|\d{1,18})(?!\d)", re.ASCII)
+_DIGITS: Final = re.compile(r"\d+(,\d+)*", re.ASCII)
+_NUMBER: Final = re.compile(r"\d{1,3}(,\d{3}){1,5}|\d{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class CompletedCommand:
     def number(self) -> int:
         """Returns the first whole number in the output, which may be written as 10,000.
 
-        Raises DutError when there is none of up to 18 digits.
+        Raises DutError when there is none of up to 18 digits, or when commas divide its digits in another way.
         """
-        found = _NUMBER.search(self.stdout)
-        if found is None:
+        found = _DIGITS.search(self.stdout)
+        if found is None or not _NUMBER.fullmatch(found[0]):
             output = self.stdout.strip()[:_QUOTED] or "nothing"
             raise DutError(f"`{shlex.join(self.argv)}` should print a number; it printed: {output}")
         return int(found[0].replace(",", ""))
