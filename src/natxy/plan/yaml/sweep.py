@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.terms import NAME_PATTERN
@@ -81,6 +81,13 @@ class Cell:
         return replace(self, fields={**self.fields, **own})
 
 
+# Elsewhere in a plan a list of addresses is one set, and so readers take a list for one here.
+_LISTED_ELSEWHERE: Final = {
+    "pool": "a list would be as many experiments with one of its items each; give one prefix that has all public "
+    "addresses, or rows of `sweep` for experiments with different pools"
+}
+
+
 def cells_of(number: int, experiment: object, complete: Callable[[object], object]) -> Iterator[Cell]:
     """Yields the cells of an experiment as written, or one cell if nothing is swept. The first list varies slowest.
 
@@ -98,7 +105,7 @@ def _expanded(cell: Cell) -> Iterator[Cell]:
         yield cell
         return
     path, items = swept
-    if problem := _problem(items):
+    if problem := _LISTED_ELSEWHERE.get(path[-1]) or _problem(items):
         raise PlanProblems([Problem(cell.origin(path), problem)])
     for index, label in enumerate(labels(items)):
         coordinates = (*cell.coordinates, Coordinate(path, index, label))

@@ -146,6 +146,11 @@ def test_what_is_a_list_by_nature_is_not_swept(tmp_path: Path) -> None:
             "experiments[0].gateway[1].clear_tim: unk",
         ),
         ("frame_size: []", "10:5", "experiments[0].frame_size: the list is empty; give the values to sweep"),
+        (
+            "addresses: {pool: [198.19.4.4, 198.19.4.5]}",
+            "10:17",
+            "experiments[0].addresses.pool: a list would be as many experiments with one of its items each; give one",
+        ),
         ("frame_size: [64, null]", "10:5", "experiments[0].frame_size: an item of the list is empty"),
         ("frame_size: [[64, 84], 512]", "10:5", "experiments[0].frame_size: a list within the list"),
         ("frame_size: [64, 84, 64]", "10:5", "experiments[0].frame_size: 64 is in the list twice"),
