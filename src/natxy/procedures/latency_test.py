@@ -106,7 +106,7 @@ def test_the_stream_is_the_rfcs() -> None:
     ],
 )
 def test_a_direction_that_loses_everything_has_no_delay_and_neither_has_the_slower_one(
-    tmp_path: Path, procedure: Any, headline: str, lost: dict[str, int], names: str
+    tmp_path: Path, procedure: Any, headline: str, lost: dict[str, Any], names: str
 ) -> None:
     plan = plan_of(repeat=1, procedure=procedure, **lost)
     run_plan(resolve(plan), tmp_path / "run", RunListener())

@@ -123,7 +123,7 @@ class MlrSearch:
     def _alone(self, measurer: _Measurer, rate: float) -> SearchResult:
         """Decides on the only rate that is left, which the library refuses as a range. `steps` of the result is 0.
 
-        The rate passes or fails as it does within the library: once no outcome of further trials could change that.
+        As in the library, the rate is decided as soon as no further trial could change the outcome.
         """
         trials = math.ceil(self.lengths.total / self.lengths.final)
         tolerated = math.floor(self.exceed_ratio * trials * (1 + 1e-9))

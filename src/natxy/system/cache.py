@@ -7,8 +7,11 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from natxy.system.whole_file import whole_file
+
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder() -> Path:
@@ -18,14 +21,19 @@ def cache_folder() -> Path:
 
 def kept_text(name: str) -> str | None:
     """Returns a text that `keep_text` has kept, or None. A file that others own or can write to is not read."""
-    with suppress(OSError, UnicodeDecodeError):
-        descriptor = os.open(cache_folder() / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, encoding="utf-8") as file:
-            found = os.fstat(descriptor)
-            own = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if stat.S_ISREG(found.st_mode) and own:
-                return file.read()
+    with suppress(OSError, UnicodeDecodeError), open(cache_folder() / name, encoding="utf-8", opener=_opened) as file:
+        return file.read()
     return None
+
+
+def _opened(path: str, flags: int) -> int:
+    """Opens a file of this user's own. Raises PermissionError for one that is not."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE:
+        return descriptor
+    os.close(descriptor)
+    raise PermissionError(path)
 
 
 def keep_text(name: str, text: str) -> None:

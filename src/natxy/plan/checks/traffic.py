@@ -60,7 +60,7 @@ def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]
     highest = experiment.maximum_fps
     if highest is None:
         return
-    rates = {(field,): known.rate for field, known in experiment.known_rates.items()}
+    rates: dict[Location, float | None] = {(field,): known.rate for field, known in experiment.known_rates.items()}
     if isinstance(experiment.procedure, MaximumRate):
         rates["procedure", "maximum_rate"] = experiment.procedure.maximum_rate
     for field, rate in rates.items():

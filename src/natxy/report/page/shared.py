@@ -59,7 +59,7 @@ def with_vega(script: str) -> str:
     a second."""
     parts = f"{version('vl-convert-python')} {VEGA_LITE} {script}"
     name = f"vega-{hashlib.sha256(parts.encode()).hexdigest()}.js"
-    if kept := kept_text(name):
+    if (kept := kept_text(name)) is not None:
         return kept
     bundle: str = vl_convert.javascript_bundle(script, vl_version=VEGA_LITE)
     keep_text(name, bundle)
