@@ -33,13 +33,15 @@ _AGAIN_S: Final = 5.0
 _TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
 # natxy is asked to end when its input ends, also because the connection is lost; a program that makes it root may stand
-# between sshd and natxy. The shell that looks for that is natxy's child and ends with it. What an earlier connection
-# began may still be ending.
+# between sshd and natxy. The shell that looks for that is natxy's child and ends with it, unless natxy had ended before:
+# then the shell's parent is the machine's first process, which is left alone. What an earlier connection began may
+# still be ending.
 _RUN: Final = """
 cd "$1" || exit 1
 shift
 exec 3<&0 </dev/null
-setpriv --pdeathsig KILL sh -c 'while read -r _; do :; done; kill -TERM "$PPID"' <&3 >/dev/null 2>&1 &
+setpriv --pdeathsig KILL sh -c 'while read -r _; do :; done; [ "$PPID" != "$1" ] || kill -TERM "$1"' sh "$$" \\
+    <&3 >/dev/null 2>&1 &
 exec 3<&-
 [ ! -d run ] || flock run true || exit 1
 if [ -e run/results.sqlite ]; then set -- resume run "$@"

@@ -182,6 +182,31 @@ def test_campaigns_of_two_machines_share_no_folder(tmp_path: Path, monkeypatch: 
     assert len(found) == 3
 
 
+_ADOPTS: Final = """
+import ctypes, signal, subprocess, sys, time
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphans become this process's children
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append("asked to end"))
+subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL)
+time.sleep(1)
+print(told)
+"""
+
+
+def test_a_natxy_that_ends_before_it_is_watched_has_no_other_process_end(tmp_path: Path) -> None:
+    """The process that adopts the watching shell is the machine's first process otherwise."""
+    (tmp_path / "run").mkdir()
+    late = tmp_path / "setpriv"
+    late.write_text('#!/bin/sh\nsleep 0.3\nshift 2\nexec "$@"\n')
+    late.chmod(0o755)
+    words = ["sh", "-c", there_module._RUN.replace("{natxy}", "false"), "sh", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", _ADOPTS, *words],
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
+
+
 def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     words = ["sh", "-c", there_module._RUN.replace("{natxy}", "true"), "sh", "nowhere"]
