@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ _CLONE_NEWNS: Final = 0x20000
 _MS_REC: Final = 0x4000
 _MS_PRIVATE: Final = 0x40000
 _EMPTIED: Final = (Path("/var/lib/natxy"), Path("/run/netns"))
-_HOME: Final = "natxy-tests-home-"
 _LOCK: Final = Path("/run/natxy-tests.lock")
 _CACHE: Final = "NATXY_TESTS_CACHE"
 """Names the variable with the cache of the user who started pytest, which pytest's own processes pass on."""
@@ -36,11 +34,7 @@ def keep_apart() -> Path:
     os.environ.setdefault(_CACHE, os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]
-    for left in Path(tempfile.gettempdir()).glob(f"{_HOME}*"):
-        # A process that was killed could not remove its own.
-        if not Path("/proc", left.name.removeprefix(_HOME).partition("-")[0]).exists():
-            shutil.rmtree(left, ignore_errors=True)
-    home = Path(tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-"))
+    home = Path(tempfile.mkdtemp(prefix="natxy-tests-home-"))
     os.environ["HOME"] = str(home)
     libc = ctypes.CDLL(None, use_errno=True)
     # A container may forbid it even to root; then tests that need network namespaces are skipped.

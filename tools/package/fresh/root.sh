@@ -28,7 +28,8 @@ inside() {
 		mount -t proc proc "$root/proc"
 		mount -t sysfs sysfs "$root/sys"
 		mount --rbind /dev "$root/dev"
-		exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
+		# Bash stays the first process, which has to ask for the exit codes of orphans. make would wait for them busily.
+		chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
 			LC_ALL=C.UTF-8 TERM=dumb ${PIP_CERT:+PIP_CERT="$PIP_CERT"} "$@"
 	' bash "$root" "$@"
 }

@@ -33,9 +33,9 @@ _AGAIN_S: Final = 5.0
 _TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
 # natxy is asked to end when its input ends, also because the connection is lost; a program that makes it root may stand
-# between sshd and natxy. The shell that looks for that is natxy's child and ends with it, unless natxy had ended before:
-# then the shell's parent is the machine's first process, which is left alone. What an earlier connection began may
-# still be ending.
+# between sshd and natxy. The shell that looks for that is natxy's child and ends with it. If natxy has ended before,
+# the shell's parent is the machine's first process, which is left alone. What an earlier connection began may still be
+# ending.
 _RUN: Final = """
 cd "$1" || exit 1
 shift

@@ -182,7 +182,7 @@ def test_campaigns_of_two_machines_share_no_folder(tmp_path: Path, monkeypatch: 
     assert len(found) == 3
 
 
-_ADOPTS: Final = """
+ADOPTS = """
 import ctypes, signal, subprocess, sys, time
 ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphans become this process's children
 told = []
@@ -201,7 +201,7 @@ def test_a_natxy_that_ends_before_it_is_watched_has_no_other_process_end(tmp_pat
     late.chmod(0o755)
     words = ["sh", "-c", there_module._RUN.replace("{natxy}", "false"), "sh", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-c", _ADOPTS, *words],
+        [sys.executable, "-c", ADOPTS, *words],
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
