@@ -95,9 +95,11 @@ def running_sshd(
 
 
 def _kill(processes: Sequence[int]) -> None:
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    # All at once, as a machine that boots: otherwise one connection would see another one end.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
 
 
 def _new_key(file: Path) -> str:
