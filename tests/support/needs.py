@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -50,6 +52,17 @@ def _namespace_error() -> str | None:
     return None
 
 
+def _other_users_error() -> str | None:
+    """Returns why a test cannot run natxy as another user: the clone may be in a home that only its owner may enter."""
+    if os.geteuid() != 0:
+        return "becoming another user needs root"
+    for place in (Path(__file__).resolve(), Path(sys.executable)):
+        for folder in place.parents:
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                return f"other users may not enter {folder}"
+    return None
+
+
 def _error_of(find: Callable[[], object]) -> str | None:
     try:
         find()
@@ -74,6 +87,8 @@ VM: Final = [pytest.mark.built, _unless(_VM_ERROR)]
 """For a test that boots the virtual machine of `make vm`."""
 SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
+OTHER_USERS: Final = _unless(_other_users_error())
+"""For a test that runs natxy as another user."""
 TUN: Final = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun")
 
 LAB: Final = [pytest.mark.lab, NAMESPACES, ENGINE]

@@ -23,6 +23,7 @@ from natxy.installation import full_version
 from natxy.plan.caveats import TITLES, CaveatKind, by_kind, counts
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
+from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.timing import takes_at_most
 
@@ -189,7 +190,7 @@ def test_a_results_folder_that_cannot_be_made_is_exit_2_with_a_line(plan: Path, 
     assert len(done.stderr.splitlines()) == 2  # the error and its page
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+@needs.OTHER_USERS
 def test_a_lab_without_root_is_refused_before_any_folder_is_made(plan: Path, tmp_path: Path) -> None:
     plan.write_text(PLAN.replace("kind: simulated}", "kind: lab}").replace(*LAB_GATEWAY))
     tmp_path.chmod(0o777)
@@ -310,7 +311,7 @@ def test_a_report_that_cannot_be_written_is_still_printed(plan: Path, tmp_path: 
     assert not list((tmp_path / "out").glob("*.partial"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+@needs.OTHER_USERS
 def test_somebody_elses_run_can_be_reported_by_one_without_a_home(plan: Path) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

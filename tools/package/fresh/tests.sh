@@ -7,12 +7,12 @@ way=tests
 . "$(dirname "$0")/root.sh"
 
 step prepare "making a root of Debian 12" fresh_root bookworm ca-certificates
-git clone --quiet --no-hardlinks . "$root/root/natxy"
+git clone --quiet --no-hardlinks . "$root/srv/natxy"
 step install_s "apt update" inside online apt-get update
 step install_s "apt install git make" inside online apt-get install -y --no-install-recommends git make
 status=0
-(step measure_s "make test" inside online make -C /root/natxy test) || status=$?
-cp "$root"/root/natxy/build/tests/*.xml "$work" || true
+(step measure_s "make test" inside online make -C /srv/natxy test) || status=$?
+cp "$root"/srv/natxy/build/tests/*.xml "$work" || true
 tail -n 1 "$work/log"
 rm "$figures.new"
 exit "$status"

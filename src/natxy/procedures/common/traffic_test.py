@@ -171,10 +171,12 @@ def test_lost_tagged_frames_are_counted_and_left_out() -> None:
 
 
 def test_a_direction_that_delivers_nothing_has_no_latency() -> None:
-    run = measure(LATENCY, PDV, IPDV, reverse_loss_ratio=1.0)
+    run = measure(LATENCY, PDV, IPDV, code=4, reverse_loss_ratio=1.0)
     found = [figures(run, name) for name in ("latency", "pdv", "ipdv")]
     assert [found[0]["tl_reverse"], found[1]["pdv_reverse"], found[2]["max_reverse"]] == [None] * 3
-    assert [found[0]["tl"], found[1]["pdv"]] == [found[0]["tl_forward"], found[1]["pdv_forward"]]
+    assert None not in (found[0]["tl_forward"], found[1]["pdv_forward"], found[2]["max_forward"])
+    # The other direction need not be the slower one.
+    assert [found[0]["tl"], found[0]["wcl"], found[1]["pdv"], found[2]["max"]] == [None] * 4
 
 
 def test_too_few_frames_after_the_warm_up_are_all_tagged() -> None:
