@@ -36,12 +36,14 @@ def machine_state(namespaces: Sequence[str] = (), owners: Collection[Owner] = ()
     """Returns the state of this machine, of its own network namespace and of `namespaces`, and what those of `owners`
     that no longer run have left."""
     ended = {owner for owner in owners if not owner.is_alive()}
+    # The session is that of all processes of pytest, whose natxys set its nice value too.
+    group = None if "PYTEST_XDIST_WORKER" in os.environ else own_autogroup()
     own: dict[str, Any] = {
         "namespaces": [*_namespaces(ended)],
         "files": sorted(str(path) for path in _files(ended)),
         "programs": [*_programs(ended)],
         "nice value": os.getpriority(os.PRIO_PROCESS, 0),
-        "nice value of the session": group.niceness if (group := own_autogroup()) else None,
+        "nice value of the session": group.niceness if group else None,
         "cores": sorted(os.sched_getaffinity(0)),
         "cores in service": Path("/sys/devices/system/cpu/online").read_text(),
         "sysctls": _sysctls("kernel|vm"),
