@@ -3,8 +3,8 @@
 
     python3 tools/repeated_tests.py FOLDER --quiet 5 --busy 5
 
-FOLDER, which is new, gets a clone, in which the engine and its tests are built once. Each run sees that clone through
-an overlay of its own and has an empty home, so that no run finds what an earlier one left. Quiet and busy runs
+FOLDER must not exist. It gets a clone, in which the engine and its tests are built once. Each run sees the clone
+through an overlay of its own and has an empty home, so that no run finds what an earlier run left. Quiet and busy runs
 alternate: during a busy run, as many programs as the machine has cores do nothing but compute. The output and the JUnit
 files of run N stay in FOLDER/N. Needs root.
 """

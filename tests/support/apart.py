@@ -27,8 +27,10 @@ _CACHE: Final = "NATXY_TESTS_CACHE"
 
 
 def keep_apart() -> Path:
-    """Gives this process, and all that it starts from now on, a home and folders that are empty, and a terminal of one
-    kind. Returns the home, which the caller removes."""
+    """Gives this process, and the programs that it starts later, empty folders and a terminal of one kind.
+
+    Returns the new home, which the caller removes.
+    """
     os.environ.setdefault(_CACHE, os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]
