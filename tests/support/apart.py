@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import pwd
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +21,10 @@ from typing import Final
 _CLONE_NEWNS: Final = 0x20000
 _MS_REC: Final = 0x4000
 _MS_PRIVATE: Final = 0x40000
+_MS_BIND: Final = 0x1000
 _EMPTIED: Final = (Path("/var/lib/natxy"), Path("/run/netns"))
 _LOCK: Final = Path("/run/natxy-tests.lock")
+_USERS: Final = Path("/etc/passwd")
 _CACHE: Final = "NATXY_TESTS_CACHE"
 """Names the variable with the cache of the user who started pytest, which pytest's own processes pass on."""
 
@@ -47,6 +50,7 @@ def keep_apart() -> Path:
     for folder in _EMPTIED:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _mount(libc, b"tmpfs", folder, b"tmpfs", 0)
+    _name_home(libc, home)
     return home
 
 
@@ -69,6 +73,20 @@ def with_what_make_built() -> Iterator[None]:
         yield
     finally:
         del os.environ["XDG_CACHE_HOME"]
+
+
+def _name_home(libc: ctypes.CDLL, home: Path) -> None:
+    """Makes `home` the home of this user for who asks the database of users, as sshd does."""
+    user = pwd.getpwuid(os.getuid())
+    lines = [
+        line.replace(f":{user.pw_dir}:", f":{home}:") if line.startswith(f"{user.pw_name}:") else line
+        for line in _USERS.read_text().splitlines(keepends=True)
+    ]
+    users = home / ".passwd"
+    users.write_text("".join(lines))
+    users.chmod(0o644)
+    _mount(libc, os.fsencode(users), _USERS, None, _MS_BIND)
+    users.unlink()
 
 
 def _mount(libc: ctypes.CDLL, source: bytes | None, target: Path, kind: bytes | None, flags: int) -> None:
