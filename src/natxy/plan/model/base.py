@@ -7,7 +7,8 @@ import ast
 import inspect
 import itertools
 import re
-import textwrap
+import sys
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -33,19 +34,26 @@ class PlanModel(BaseModel):
         return own
 
 
+@cache
 def _docstrings(model: type[PlanModel]) -> dict[str, str]:
     """Returns the docstrings of a model's fields by name. They stand below the fields in the source."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if not issubclass(each, PlanModel):
             continue
-        [definition] = ast.parse(textwrap.dedent(inspect.getsource(each))).body
-        assert isinstance(definition, ast.ClassDef)
-        for field, text in itertools.pairwise(definition.body):
+        for field, text in itertools.pairwise(_definitions(each.__module__)[each.__name__].body):
             match field, text:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(docstring))):
                     found[name] = inspect.cleandoc(docstring)
     return found
+
+
+# For a single class, `inspect.getsource` parses the whole file.
+@cache
+def _definitions(module: str) -> dict[str, ast.ClassDef]:
+    """Returns the classes that a module defines, by name."""
+    source = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in ast.walk(source) if isinstance(node, ast.ClassDef)}
 
 
 class Shorthand:
