@@ -12,9 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
-
-import asyncssh
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from natxy.dut.transport.base import CompletedCommand, unending
 from natxy.dut.transport.boot import BOOT_SCRIPT
@@ -23,6 +21,10 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.system.ledger import Place
+
+# Loading asyncssh takes a fifth of the time in which natxy starts, and most commands need no connection.
+if TYPE_CHECKING:
+    import asyncssh
 
 # A machine that no longer answers is detected after so many missed answers, even during a long command.
 _KEEPALIVE_S: Final = 5
@@ -97,6 +99,8 @@ class SshTransport:
 
         Raises DutError when there is no connection; without one, or when the program ends, lines are empty.
         """
+        import asyncssh
+
         command = f"exec {shlex.join(argv)}"
         process = self._wait_for(self._started(command))
 
@@ -112,6 +116,8 @@ class SshTransport:
             self._loop.call_soon_threadsafe(process.close)
 
     async def _started(self, command: str) -> asyncssh.SSHClientProcess[bytes]:
+        import asyncssh
+
         connection = await self._connected()
         try:
             return await connection.create_process(command, encoding=None, stderr=asyncssh.DEVNULL)
@@ -148,6 +154,8 @@ class SshTransport:
         )
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:
+        import asyncssh
+
         connection = await self._connected()
         command = f"exec {shlex.join([*_STARTED, *self._target.as_root, *argv])}"
         # asyncssh does not end an empty input.
@@ -210,6 +218,8 @@ class SshTransport:
 
 async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
     """Opens a connection, by keys. Raises DutError, which is an UnreachableError when there is no connection."""
+    import asyncssh
+
     where = described(target)
     given = {"username": target.user, "port": target.port, "config": target.config and [target.config]}
     try:

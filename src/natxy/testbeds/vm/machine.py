@@ -15,8 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import asyncssh
-
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.ssh import SshTransport, UnreachableError
@@ -285,6 +283,9 @@ def _keyscan(start: Start) -> Path:
 
     The port is QEMU's own and leads to its guest alone, so nothing else can answer there.
     """
+
+    # Whoever has no virtual machine does not wait until it is loaded.
+    import asyncssh
 
     async def scanned() -> asyncssh.SSHKey | None:
         return await asyncssh.get_server_host_key("127.0.0.1", start.ssh_port, config=None)
