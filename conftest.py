@@ -2,6 +2,7 @@
 """Settings and fixtures of all tests."""
 
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -40,6 +41,17 @@ for _module, _name in ((typer.main, "get_command"), (typer.testing, "_get_comman
 
 # A process that a shell starts in the background ignores Ctrl-C, and so would the processes that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# `tools/test.sh` passes only files with these words to the processes that test with labs.
+_LAB = re.compile(r"needs\.LAB|mark\.lab\b")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for file in {item.path for item in items if item.get_closest_marker("lab")}:
+        if not _LAB.search(file.read_text()):
+            raise pytest.UsageError(f"{file}: say `needs.LAB` or `mark.lab` in this file, or its tests are not run")
 
 
 def pytest_unconfigure() -> None:

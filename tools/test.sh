@@ -15,6 +15,9 @@ mkdir -p "$results"
 files=()
 failed=()
 parallel=
+# Each process reads the files of all tests that it may get, which takes a core for seconds.
+mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
+	'needs\.LAB|mark\.lab\b' src tests)
 # natxys that do not see each other's ledgers set the nice value of this session, and may leave another one.
 niceness=$(sed -n 's/.* nice //p' /proc/self/autogroup 2> /dev/null)
 
@@ -57,8 +60,8 @@ await_parallel() {
 run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$3" --dist=loadfile -m "lab and $2" ||
-		failed+=("pytest, $1")
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$3" --dist=loadfile -m "lab and $2" \
+		"${labs[@]}" || failed+=("pytest, $1")
 }
 
 short_tests() {

@@ -38,13 +38,12 @@ SOURCES: Final = Path(__file__).resolve().parents[2]
 ENGINE: Final = SOURCES / "build" / "engine-x86-64-v3" / "natxy-engine"
 """The engine for a CPU without AVX-512, which QEMU does not emulate."""
 NEEDS: Final = [
-    *needs.LAB,
     *[*needs.VM, needs.programs("ssh"), pytest.mark.cards],
     pytest.mark.skipif(
         not ENGINE.exists(), reason="the engine for QEMU's CPU is not built: run `make portable-x86-64-v3`"
     ),
 ]
-"""The marks of tests that boot such machines."""
+"""The marks of tests that boot such machines, besides those of a lab."""
 CORES: Final = 3
 _HUGEPAGES: Final = 384
 _BOOT_S: Final = 400

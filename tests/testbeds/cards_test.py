@@ -26,7 +26,7 @@ from tests.support import needs
 from tests.support.engine_trials import ADDRESSES, first_progress, stream_from, trial
 from tests.support.pci_guest import E1000E, NEEDS, PAIRS, VIRTIO, Pair, PciGuest, pci_guest
 
-pytestmark = [*NEEDS, needs.TUN]
+pytestmark = [*needs.LAB, *NEEDS, needs.TUN]
 
 # QEMU shares the machine with the other tests.
 RATE_FPS: Final = 500

@@ -24,9 +24,10 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.qemu import MANAGEMENT_NETWORK
+from tests.support import needs
 from tests.support.pci_guest import ENGINE, NEEDS, SOURCES, SSH_PORT, VIRTIO, PciGuest, booted_guest, silent_namespace
 
-pytestmark = NEEDS
+pytestmark = [*needs.LAB, *NEEDS]
 
 TESTERS: Final = 2
 # All frames of a trial together pass a token bucket, which is full at first.
