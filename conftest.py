@@ -32,7 +32,7 @@ if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_us
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
 # Before any test is read: what a test needs of the machine is looked for then.
-_HOME = keep_apart()
+_APART = keep_apart()
 
 # Typer makes all commands anew for each call of natxy within a process, which takes longer than most of these calls.
 _command_of = cache(typer.main.get_command)
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure() -> None:
-    shutil.rmtree(_HOME, ignore_errors=True)
+    shutil.rmtree(_APART, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)

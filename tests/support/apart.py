@@ -32,7 +32,7 @@ _CACHE: Final = "NATXY_TESTS_CACHE"
 def keep_apart() -> Path:
     """Gives this process, and the programs that it starts later, empty folders and a terminal of one kind.
 
-    Returns the new home, which the caller removes.
+    Returns the folder with the new home, which the caller removes at the end.
     """
     os.environ.setdefault(_CACHE, os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     for name in [name for name in os.environ if name.startswith("XDG_")]:
@@ -40,18 +40,20 @@ def keep_apart() -> Path:
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
         os.environ.pop(name, None)
     os.environ["TERM"] = "xterm"
-    home = Path(tempfile.mkdtemp(prefix="natxy-tests-home-"))
+    folder = Path(tempfile.mkdtemp(prefix="natxy-tests-home-"))
+    home = folder / "home"
+    home.mkdir(mode=0o700)
     os.environ["HOME"] = str(home)
     libc = ctypes.CDLL(None, use_errno=True)
     # A container may forbid it even to root; then tests that need network namespaces are skipped.
     if os.geteuid() != 0 or libc.unshare(_CLONE_NEWNS) != 0:
-        return home
+        return folder
     _mount(libc, None, Path("/"), None, _MS_REC | _MS_PRIVATE)
-    for folder in _EMPTIED:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _mount(libc, b"tmpfs", folder, b"tmpfs", 0)
-    _name_home(libc, home)
-    return home
+    for emptied in _EMPTIED:
+        emptied.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _mount(libc, b"tmpfs", emptied, b"tmpfs", 0)
+    _mount(libc, os.fsencode(_users_with(home, folder / "passwd")), _USERS, None, _MS_BIND)
+    return folder
 
 
 @contextmanager
@@ -75,18 +77,16 @@ def with_what_make_built() -> Iterator[None]:
         del os.environ["XDG_CACHE_HOME"]
 
 
-def _name_home(libc: ctypes.CDLL, home: Path) -> None:
-    """Makes `home` the home of this user for who asks the database of users, as sshd does."""
+def _users_with(home: Path, file: Path) -> Path:
+    """Writes the database of users, in which `home` is that of this user, as sshd needs it; returns the file."""
     user = pwd.getpwuid(os.getuid())
     lines = [
         line.replace(f":{user.pw_dir}:", f":{home}:") if line.startswith(f"{user.pw_name}:") else line
         for line in _USERS.read_text().splitlines(keepends=True)
     ]
-    users = home / ".passwd"
-    users.write_text("".join(lines))
-    users.chmod(0o644)
-    _mount(libc, os.fsencode(users), _USERS, None, _MS_BIND)
-    users.unlink()
+    file.write_text("".join(lines))
+    file.chmod(0o644)
+    return file
 
 
 def _mount(libc: ctypes.CDLL, source: bytes | None, target: Path, kind: bytes | None, flags: int) -> None:
