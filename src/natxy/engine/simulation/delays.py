@@ -8,8 +8,13 @@ and so have 1009 tagged frames whose stride is not a multiple of 1009.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from operator import mul
 from typing import Final
 
 from natxy.engine.messages.requests import TaggedFrames
@@ -34,37 +39,37 @@ class SimulatedDelays:
         """Returns the exact summary of the first `frames` frames; a histogram has one bucket for each delay."""
         if not frames:
             return None
-        tally = _tally(self.of, 0, frames)
+        tally = _Tally(_delays(self), frames)
         return DelaySummary(
             count=frames,
-            min_ns=tally[0][0],
-            max_ns=tally[-1][0],
-            mean_ns=sum(ns * occurrences for ns, occurrences in tally) / frames,
-            median_ns=_percentile(tally, frames, 500),
-            p1_ns=_percentile(tally, frames, 10),
-            p99_ns=_percentile(tally, frames, 990),
-            p999_ns=_percentile(tally, frames, 999),
-            histogram=tally if histogram else None,
+            min_ns=tally.at(1),
+            max_ns=tally.at(frames),
+            mean_ns=tally.sum / frames,
+            median_ns=tally.percentile(500),
+            p1_ns=tally.percentile(10),
+            p99_ns=tally.percentile(990),
+            p999_ns=tally.percentile(999),
+            histogram=tally.histogram() if histogram else None,
         )
 
     def longer_than(self, limit_ns: int, frames: int) -> int:
         """Returns how many of the first `frames` frames have a longer delay."""
-        return sum(occurrences for ns, occurrences in _tally(self.of, 0, frames) if ns > limit_ns)
+        return sum(occurrences for ns, occurrences in _Tally(_delays(self), frames).histogram() if ns > limit_ns)
 
     def variation(self, frames: int, *, histogram: bool) -> DelayVariation | None:
         """Returns the delay variation between successive frames of the first `frames`."""
         if frames < 2:
             return None
         pairs = frames - 1
-        tally = _tally(lambda frame: self.of(frame) - self.of(frame - 1), 1, pairs)
+        tally = _Tally(_variations(self), pairs)
         return DelayVariation(
             pairs=pairs,
-            min_ns=tally[0][0],
-            p1_ns=_percentile(tally, pairs, 10),
-            median_ns=_percentile(tally, pairs, 500),
-            p99_ns=_percentile(tally, pairs, 990),
-            max_ns=tally[-1][0],
-            histogram=tally if histogram else None,
+            min_ns=tally.at(1),
+            p1_ns=tally.percentile(10),
+            median_ns=tally.percentile(500),
+            p99_ns=tally.percentile(990),
+            max_ns=tally.at(pairs),
+            histogram=tally.histogram() if histogram else None,
         )
 
     def tagged(self, wanted: TaggedFrames, frames: int, received: int) -> list[int | None]:
@@ -82,21 +87,44 @@ def _spreading_step(frames: int) -> int:
     return step
 
 
-def _tally(value_of: Callable[[int], int], first: int, count: int) -> list[tuple[int, int]]:
-    """Returns the sorted values of `count` frames from `first` on, each with its number of occurrences."""
-    whole, rest = divmod(count, PERIOD)
-    occurrences: dict[int, int] = {}
-    for number in range(min(count, PERIOD)):
-        value = value_of(first + number)
-        occurrences[value] = occurrences.get(value, 0) + whole + (number < rest)
-    return sorted(occurrences.items())
+@cache
+def _delays(delays: SimulatedDelays) -> list[tuple[int, int]]:
+    """Returns the delays of a period in order, each with the number of its frame."""
+    return sorted((delays.of(number), number) for number in range(PERIOD))
 
 
-def _percentile(tally: list[tuple[int, int]], count: int, permille: int) -> int:
-    """Returns the smallest value that `permille` of the frames do not exceed (RFC 2330 §11.3)."""
-    seen = 0
-    for value, occurrences in tally:
-        seen += occurrences
-        if 1000 * seen >= permille * count:
-            return value
-    return tally[-1][0]
+@cache
+def _variations(delays: SimulatedDelays) -> list[tuple[int, int]]:
+    """Returns the delay variations of a period in order, each with the number of the earlier of its frames."""
+    return sorted((delays.of(number + 1) - delays.of(number), number) for number in range(PERIOD))
+
+
+class _Tally:
+    """Counts how often the values of a `period`, which are in order, occur among the first `count` ones."""
+
+    def __init__(self, period: Sequence[tuple[int, int]], count: int) -> None:
+        whole, rest = divmod(count, PERIOD)
+        self._count = count
+        self._values = [value for value, _ in period]
+        self._occurrences = [whole + (number < rest) for _, number in period]
+        self._upto = [*accumulate(self._occurrences)]
+
+    @property
+    def sum(self) -> int:
+        return sum(map(mul, self._values, self._occurrences))
+
+    def at(self, place: int) -> int:
+        """Returns the value at a place in their order, from 1 on."""
+        return self._values[bisect_left(self._upto, place)]
+
+    def percentile(self, permille: int) -> int:
+        """Returns the smallest value that `permille` of the frames do not exceed (RFC 2330 §11.3)."""
+        return self.at(-(-permille * self._count // 1000))
+
+    def histogram(self) -> list[tuple[int, int]]:
+        """Returns the values in order, each with the number of its occurrences."""
+        found = Counter[int]()
+        for value, occurrences in zip(self._values, self._occurrences, strict=True):
+            if occurrences:
+                found[value] += occurrences
+        return [*found.items()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.messages.results import LostFrame, Silence
@@ -99,13 +100,14 @@ def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[O
 
 def during(stream: StreamSpec, outage: Outage) -> range:
     """Returns the frames that are sent during an outage."""
+    return range(_first_from(stream, outage.start_s), _first_from(stream, outage.end_s))
 
-    def first_from(time_s: float) -> int:
-        bursts = (time_s - stream.start_s) * stream.rate_fps / stream.burst
-        # A frame due at this very moment counts as due after it, despite floating-point errors.
-        return min(max(0, math.ceil(bursts - 1e-6) * stream.burst), stream.frames)
 
-    return range(first_from(outage.start_s), first_from(outage.end_s))
+def _first_from(stream: StreamSpec, time_s: float) -> int:
+    """Returns the first frame that is due at a time or later."""
+    bursts = (time_s - stream.start_s) * stream.rate_fps / stream.burst
+    # A frame due at this very moment counts as due after it, despite floating-point errors.
+    return min(max(0, math.ceil(bursts - 1e-6) * stream.burst), stream.frames)
 
 
 def merged(ranges: Iterable[range]) -> list[range]:
@@ -163,7 +165,8 @@ def received_per_second(stream: StreamSpec, received: int, unheard: Sequence[ran
 
 def _seconds(stream: StreamSpec) -> list[range]:
     """Returns the frames that are due in each second."""
-    return [during(stream, Outage(second, second + 1)) for second in range(math.ceil(end_s(stream)))]
+    firsts = (_first_from(stream, second) for second in range(math.ceil(end_s(stream)) + 1))
+    return [range(first, next_first) for first, next_first in pairwise(firsts)]
 
 
 def _shared(one: range, other: range) -> int:
