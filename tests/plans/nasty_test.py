@@ -23,7 +23,7 @@ USUAL_BYTES: Final = 20_000
 @pytest.mark.parametrize("name", PLANS)
 def test_no_plan_is_refused_in_one_paragraph(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = checked(PLANS[name], tmp_path, traced=True)
+    found = checked(PLANS[name], tmp_path)
     assert not explain(found), found.error[:2000]
     assert found.code == (ACCEPTED if name in FINE else REFUSED), found.error
     assert found.peak_bytes < MOST_BYTES
