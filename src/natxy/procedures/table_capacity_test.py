@@ -94,7 +94,7 @@ def measure(
 
 
 @pytest.mark.parametrize("policy", TablePolicy)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     capacity=st.integers(min_value=1000, max_value=3_999_999),
     error=st.integers(min_value=1, max_value=5000),

@@ -50,7 +50,7 @@ class Dut:
         return Kept(kept == connections, kept)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(
     capacity=st.integers(min_value=100, max_value=50_000_000),
     error=st.integers(min_value=1, max_value=10_000),
