@@ -19,7 +19,7 @@ from natxy.report.words import states
 from natxy.results import RESULTS_FILE
 from natxy.results.analysis.ratios import precision
 from natxy.results.reader import RunReader
-from natxy.results.records import State
+from natxy.results.records import RunRecord, State
 from natxy.results.trials import TrialKind
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan
@@ -131,14 +131,20 @@ def test_the_testers_limit_in_two_blocks_in_a_row_ends_the_experiment(
     assert ratio.value == pytest.approx(run.experiments[2].values[0] / run.experiments[0].values[0])
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """A run that nothing has cut short."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return measure(folder, FORWARDING, RATE, PHASE2, testbed={"noise": 0.1}, repeat=3)[1]
+
+
 @pytest.mark.parametrize("kill", range(1, 120, 17))
-def test_a_run_in_blocks_resumes_to_the_same_result(tmp_path: Path, kill: int) -> None:
-    given = (FORWARDING, RATE, PHASE2)
-    whole = measure(tmp_path / "whole", *given, testbed={"noise": 0.1}, repeat=3)[1]
+def test_a_run_in_blocks_resumes_to_the_same_result(whole: RunRecord, tmp_path: Path, kill: int) -> None:
     folder = tmp_path / "cut"
+    # The second death in a row ends the run.
+    listener = EngineDies(kill, kill + 1)
     with pytest.raises(EngineDiedError):
-        # The second death in a row ends the run.
-        measure(folder, *given, testbed={"noise": 0.1}, repeat=3, listener=EngineDies(kill, kill + 1))
+        measure(folder, FORWARDING, RATE, PHASE2, testbed={"noise": 0.1}, repeat=3, listener=listener)
     assert resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener()) == 0
     found = RunReader(folder).run
     assert [each.values for each in found.experiments] == [each.values for each in whole.experiments]
