@@ -108,7 +108,7 @@ EACH_WAY: Final = {
 }  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data(), procedure=st.sampled_from(["throughput", "validated-connection-rate"]))
 def test_sweeps_whose_rows_leave_out_fields(data: st.DataObject, procedure: str) -> None:
     others = OF_CONNECTIONS if procedure == "throughput" else OF_TRAFFIC
