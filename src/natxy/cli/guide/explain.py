@@ -54,6 +54,8 @@ def _lines(entry: Entry) -> Iterator[str]:
 
 def _contents() -> Iterator[str]:
     """Yields the words of each section of each page."""
+    yield "`natxy explain WORD` explains one of these words."
     for (name, section), group in groupby(entries(), key=lambda entry: (entry.page, entry.section)):
+        yield ""
         yield f"{page(name)}, {section}:"
         yield f"  {', '.join(dict.fromkeys(entry.title for entry in group))}"
