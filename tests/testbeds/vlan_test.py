@@ -17,7 +17,6 @@ from functools import partial
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
-from threading import Timer
 from typing import Final
 
 import pytest
@@ -40,6 +39,7 @@ from tests.support import needs, vlan_switch
 from tests.support.capture import inside
 from tests.support.captured_frames import judge, signature_of, tuple_of
 from tests.support.command import natxy
+from tests.support.engine_trials import first_progress
 from tests.support.iproute import ip
 from tests.support.nat_bed import PATIENTLY, all_captured
 from tests.support.undisturbed import DisturbedError, repeated, undisturbed
@@ -201,11 +201,11 @@ def asked_in_mid_trial(
 ) -> Asked:
     list(seen(trunk))
     question = bytes(asking(family, side))
-    # In the midst of the trial, which waits 2 s for its frames: what came before it is not counted.
-    asking_soon = Timer(0.5, trunk.send, [question if vlan is None else vlan_switch.tagged(question, vlan)])
-    asking_soon.start()
-    result = engine.run_trial(TrialRequest(streams=[stream(family, Side.LEFT, 84)], seed=5, **PATIENTLY))
-    asking_soon.join()
+    if vlan is not None:
+        question = vlan_switch.tagged(question, vlan)
+    # In the midst of the trial, which waits 1 s for its frames: what came before it is not counted.
+    waiting = TrialRequest(streams=[stream(family, Side.LEFT, 84)], seed=5, **PATIENTLY | {"drain_s": 1.0})
+    result = engine.run_trial(waiting, first_progress(lambda: trunk.send(question)))
     answers = [(vlan, frame) for vlan, frame in seen(trunk) if answers_of(frame, host(family, side, 1))]
     return answers, [port.foreign.get("other_vlan", 0) for port in result.ports]
 
