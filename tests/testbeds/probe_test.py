@@ -106,6 +106,12 @@ def without_fault(cables: None) -> None:
     in_dut(NO_FAULT)
 
 
+@pytest.fixture
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits less for the probe's frames where none can arrive: the engine keeps a core busy meanwhile."""
+    monkeypatch.setattr("natxy.probe.frames._DRAIN_S", 0.05)
+
+
 def experiment(gateway: str | dict[str, Any] = "linux-forward", **settings: Any) -> Experiment:
     written = {"name": "x", "procedure": "throughput", "gateway": gateway, "search": {"max_rate": "1M"}} | settings
     return resolve(
@@ -161,6 +167,7 @@ def test_nothing_is_found_without_a_fault_and_soon(engine: EngineClient, measure
     takes_at_most(5, checked)
 
 
+@pytest.mark.usefixtures("little_patience")
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_swapped_interfaces(engine: EngineClient, family: str) -> None:
     said = found(engine, experiment(family=family), left="d-right", right="d-left")
@@ -179,6 +186,7 @@ def test_addresses_of_the_plan_that_are_right(engine: EngineClient, family: str)
     assert found(engine, experiment(family=family), dut_macs=dut_macs(left="left", right="right")) is None
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_swapped_addresses_of_the_plan(engine: EngineClient) -> None:
     said = found(engine, experiment(), dut_macs=dut_macs(left="right", right="left"))
     assert said
@@ -186,12 +194,14 @@ def test_swapped_addresses_of_the_plan(engine: EngineClient) -> None:
     assert "exchange testbed.left.dut_mac and testbed.right.dut_mac" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_an_address_of_the_plan_that_no_interface_there_has(engine: EngineClient) -> None:
     said = found(engine, experiment(), dut_macs={"right": "02:00:00:00:0b:0b"})
     assert said
     assert "testbed.right.dut_mac is 02:00:00:00:0b:0b, and the DUT's d-right has " in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_swapped_interfaces_with_addresses_of_the_plan(engine: EngineClient) -> None:
     macs = dut_macs(left="left", right="right")
     said = found(engine, experiment(), left="d-right", right="d-left", dut_macs=macs)
@@ -199,12 +209,14 @@ def test_swapped_interfaces_with_addresses_of_the_plan(engine: EngineClient) -> 
     assert "interfaces are swapped: the tester's left port is cabled to d-left; exchange the two cables" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_a_cable_in_the_wrong_port(engine: EngineClient) -> None:
     said = found(engine, experiment(), left="d-other")
     assert said
     assert "the tester's left port is cabled to the DUT's d-left, and not to d-other; move the cable" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_a_cable_in_the_wrong_port_of_a_dut_that_is_strict_about_its_addresses(engine: EngineClient) -> None:
     said = found(engine, experiment(), "sysctl -qw net.ipv4.conf.all.arp_ignore=1", right="d-other")
     assert said
@@ -212,6 +224,7 @@ def test_a_cable_in_the_wrong_port_of_a_dut_that_is_strict_about_its_addresses(e
     assert "nothing that the tester's right port sends arrives at the DUT's d-other" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_a_link_that_is_down(engine: EngineClient) -> None:
     try:
         said = found(engine, experiment(), "ip link set d-right down")
@@ -221,6 +234,7 @@ def test_a_link_that_is_down(engine: EngineClient) -> None:
     assert "the DUT's interface d-right has no link" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_a_default_route_through_a_test_interface(engine: EngineClient, family: str) -> None:
     measured = experiment(addresses="multiple", family=family)
@@ -235,6 +249,7 @@ def test_a_default_route_through_a_test_interface(engine: EngineClient, family: 
     assert f"no route of its own to {receiver}, and its default route leads through the test interface d-left" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_the_reverse_path_filter(engine: EngineClient) -> None:
     measured = experiment(addresses="multiple")
     strict = f"sysctl -qw net.ipv4.conf.all.rp_filter=1; ip route add {measured.addresses.left_hosts.first} dev d-other"
@@ -260,6 +275,7 @@ FORWARD_CHAIN: Final = (
 )
 
 
+@pytest.mark.usefixtures("little_patience")
 @pytest.mark.parametrize(
     ("firewall", "named"),
     [
@@ -341,6 +357,7 @@ def test_a_gateway_that_gives_each_frame_another_port(engine: EngineClient) -> N
     assert "the gateway translates wrongly: 1" in said
 
 
+@pytest.mark.usefixtures("little_patience")
 def test_a_dut_that_does_not_forward(engine: EngineClient) -> None:
     said = found(engine, experiment(), "sysctl -qw net.ipv4.ip_forward=0")
     assert said
