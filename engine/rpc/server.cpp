@@ -12,7 +12,8 @@ namespace natxy {
 
 namespace {
 
-constexpr int kIdleInterval_ms = 5;  // how often neighbours are served between trials
+constexpr int kIdleInterval_ms = 5;    // how often neighbours are served between trials
+constexpr int kAnswerInterval_ms = 1;  // the same while their answers are awaited, which the DUT may need this core for
 constexpr double kProgressInterval_s = 0.2;
 constexpr double kAskInterval_s = 0.1;
 
@@ -93,12 +94,12 @@ Json Server::resolve_neighbors(const Json& params) {
   const std::uint64_t deadline = now_ticks() + clock_.ticks(request.timeout_s);
   std::uint64_t ask_at = 0;
   while (!neighbors_.resolved() && now_ticks() < deadline && !environment_.quit && !environment_.channel.closed()) {
-    while (const auto line = environment_.channel.read_line(0)) waiting_.push_back(*line);
     if (now_ticks() >= ask_at) {
       for (const auto& port : ports_) neighbors_.ask(*port);
       ask_at = now_ticks() + clock_.ticks(kAskInterval_s);
     }
     serve_neighbors();
+    while (const auto line = environment_.channel.read_line(kAnswerInterval_ms)) waiting_.push_back(*line);
   }
   Json resolved = Json::array();
   for (const LinkNeighbor& link : neighbors_.links()) {
