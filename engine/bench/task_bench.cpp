@@ -210,7 +210,8 @@ Histogram paced(const Schedule& schedule, const Port& port, std::unique_ptr<Fram
   signals.stop = true;
   rte_eal_mp_wait_lcore();
   std::array<StreamReport, 1> reports;
-  worker.sender().report(reports);
+  PauseMarks marks;
+  worker.sender().report(reports, marks);
   return reports.front().pacing.lateness;
 }
 

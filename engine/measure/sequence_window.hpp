@@ -73,12 +73,26 @@ class SequenceWindow {
   /// Returns the range of the numbers below `frames` that have not arrived, or nothing if all have.
   [[nodiscard]] std::optional<LostRange> lost(std::uint64_t frames) const {
     std::optional<LostRange> range = forgotten_;
-    for (std::uint64_t sequence = base_; sequence < std::min(next_, frames); ++sequence) {
-      if (!test(sequence)) note_lost(range, sequence, sequence);
-    }
-    if (next_ < frames) note_lost(range, next_, frames - 1);
+    for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { note_lost(range, first, end - 1); });
     return range;
   }
+
+  /// Calls `use(first, end)` for ranges of the numbers below `frames` that have not arrived, in order, except those
+  /// that left the window.
+  template <class Use>
+  void for_each_lost(std::uint64_t frames, Use use) const {
+    for_words(base_, std::min(next_, frames), [&](std::uint64_t sequence, std::uint64_t bits) {
+      const std::uint64_t word_start = sequence - sequence % 64;
+      for (std::uint64_t missing = bits & ~seen_[word(sequence)]; missing != 0; missing &= missing - 1) {
+        const std::uint64_t lost = word_start + static_cast<unsigned>(std::countr_zero(missing));
+        use(lost, lost + 1);
+      }
+    });
+    if (next_ < frames) use(next_, frames);
+  }
+
+  /// Returns how many numbers left the window before they arrived.
+  [[nodiscard]] std::uint64_t forgotten() const { return forgotten_frames_; }
 
  private:
   [[nodiscard]] std::size_t word(std::uint64_t sequence) const { return (sequence & (width_ - 1)) / 64; }
@@ -111,12 +125,16 @@ class SequenceWindow {
       std::uint64_t& seen = seen_[word(sequence)];
       if (const std::uint64_t missing = bits & ~seen; missing != 0) {
         const std::uint64_t word_start = sequence - sequence % 64;
+        forgotten_frames_ += static_cast<unsigned>(std::popcount(missing));
         note_lost(forgotten_, word_start + static_cast<unsigned>(std::countr_zero(missing)),
                   word_start + 63 - static_cast<unsigned>(std::countl_zero(missing)));
       }
       seen &= ~bits;
     });
-    if (known < base) note_lost(forgotten_, known, base - 1);
+    if (known < base) {
+      forgotten_frames_ += base - known;
+      note_lost(forgotten_, known, base - 1);
+    }
     base_ = std::max(base_, base);
     next_ = next;
   }
@@ -126,6 +144,7 @@ class SequenceWindow {
   std::uint64_t base_ = 0;  // lowest number in the window
   std::uint64_t next_ = 0;  // first number above it
   std::optional<LostRange> forgotten_;
+  std::uint64_t forgotten_frames_ = 0;
 };
 
 }  // namespace natxy

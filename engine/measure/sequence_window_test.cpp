@@ -67,16 +67,21 @@ TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
     SequenceWindow window(64);
     const std::uint64_t frames = 1 + random() % 2000;
     std::optional<LostRange> expected;
+    std::uint64_t missing = 0;
     for (std::uint64_t i = 0; i < frames; ++i) {
       if (random() % 500 == 0) {
         const std::uint64_t end = std::min(frames, i + 1 + random() % (round % 2 == 0 ? 2 : 400));
         expected = LostRange{expected ? expected->first : i, end - 1};
+        missing += end - i;
         i = end - 1;
       } else {
         window.arrive(i);
       }
     }
     ASSERT_EQ(window.lost(frames), expected);
+    std::uint64_t known = window.forgotten();
+    window.for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { known += end - first; });
+    ASSERT_EQ(known, missing);
   }
 }
 

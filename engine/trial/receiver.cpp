@@ -25,6 +25,21 @@ std::size_t leading(std::span<const std::uint64_t> numbers, std::uint64_t step) 
   return count;
 }
 
+/// Counts the stream's frames, and its lost frames, that were due when a pause may have harmed them. Nobody knows when
+/// those were due that left the window.
+void note_marked(const SequenceWindow& window, const Receiver::Stream& expected, const PauseMarks& marks,
+                 StreamReport& stream) {
+  stream.near_pauses = marks.frames(expected.schedule);
+  stream.lost_near_pauses = window.forgotten();
+  window.for_each_lost(expected.frames, [&](std::uint64_t first, std::uint64_t end) {
+    if (end - first == 1) {
+      stream.lost_near_pauses += static_cast<std::uint64_t>(marks.at(expected.schedule.due_at(first)));
+    } else {
+      stream.lost_near_pauses += marks.frames(expected.schedule, first, end);
+    }
+  });
+}
+
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
@@ -260,7 +275,8 @@ void Receiver::take_foreign(const Queue& queue, Frame frame, FrameKind kind, std
   }
 }
 
-void Receiver::report(std::span<Receiver* const> receivers, TrialReport& trial, PortReport& port) {
+void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& marks, TrialReport& trial,
+                      PortReport& port) {
   for (const Receiver* receiver : receivers) receiver->report_own(trial, port);
   Receiver& all = *receivers.front();
   for (std::size_t i = 0; i < all.receptions_.size(); ++i) {
@@ -275,7 +291,9 @@ void Receiver::report(std::span<Receiver* const> receivers, TrialReport& trial, 
       stream.timed_out -= both - both_in_time;
       stream.duplicate += both;
     }
-    stream.lost = statistics.window.lost(all.receptions_[i].stream.frames);
+    const Stream& expected = all.receptions_[i].stream;
+    stream.lost = statistics.window.lost(expected.frames);
+    if (marks.any()) note_marked(statistics.window, expected, marks, stream);
     // Without frames on one core, there may have been some on another.
     if (receivers.size() > 1) continue;
     stream.silence = statistics.silence;

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "measure/own_lines.hpp"
+#include "measure/pause_marks.hpp"
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
+#include "pace/schedule.hpp"
 #include "packet/signature.hpp"
 #include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
@@ -42,6 +44,7 @@ class Receiver final : public Task {
     bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
     std::uint64_t timeout = kMask48;      // ticks of delay up to which a frame is in time; no delay is longer than this
+    Schedule schedule{0, 0, 1, 1};        // from the trial's start on
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
@@ -64,8 +67,10 @@ class Receiver final : public Task {
   void postpone(std::uint64_t ticks) override { start_ += ticks; }
 
   [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
-  /// Adds the results of all receivers of a port to the reports. Call it once, after the workers have stopped.
-  static void report(std::span<Receiver* const> receivers, TrialReport& trial, PortReport& port);
+  /// Adds the results of all receivers of a port to the reports. `marks` are those of all senders. Call it once, after
+  /// the workers have stopped.
+  static void report(std::span<Receiver* const> receivers, const PauseMarks& marks, TrialReport& trial,
+                     PortReport& port);
 
  private:
   static constexpr std::size_t kMostSamples = 8;

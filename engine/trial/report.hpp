@@ -59,8 +59,10 @@ struct StreamReport {
   SignedHistogram ipdv;                                     // ticks
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
   std::optional<LostRange> lost;
-  std::uint64_t backlog = 0;        // ticks by which the frame that arrived last took longer than the fastest
-  std::uint64_t silence_start = 0;  // ticks since the trial's start
+  std::uint64_t near_pauses = 0;       // frames that were due when a pause of the tester may have harmed them
+  std::uint64_t lost_near_pauses = 0;  // those of them that were lost, and those of which this is not known
+  std::uint64_t backlog = 0;           // ticks by which the frame that arrived last took longer than the fastest
+  std::uint64_t silence_start = 0;     // ticks since the trial's start
   std::uint64_t silence = 0;
   std::vector<std::uint64_t> sent_per_second;
   std::vector<std::uint64_t> received_per_second;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "measure/own_lines.hpp"
+#include "measure/pause_marks.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
 #include "pace/turns.hpp"
@@ -29,6 +30,7 @@ class Sender final : public Task {
     std::uint64_t longest_pause;  // ticks; longer pauses add up to `paused` in the report
     std::uint64_t notable_pause;  // ticks; longer pauses add up to `pauses` in the report
     std::uint64_t second;         // ticks
+    PauseMarks marks{};           // with none yet
   };
 
   Sender(const Port& port, std::uint16_t queue, std::unique_ptr<FrameSource> frames, const Setup& setup)
@@ -72,9 +74,11 @@ class Sender final : public Task {
   [[nodiscard]] const Schedule& schedule() const { return setup_.schedule; }
   [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
 
-  /// Adds this sender's results to the reports of its streams, which share its pacing. Call it after the worker has
-  /// stopped.
-  void report(std::span<StreamReport> streams) const {
+  /// Adds this sender's results to the reports of its streams, which share its pacing, and its marks to those of all
+  /// senders. Call it after the worker has stopped.
+  void report(std::span<StreamReport> streams, PauseMarks& marks) const {
+    marks.add(setup_.marks);
+    if (behind_since_ != 0) marks.mark(since_start(behind_since_), since_start(last_poll_));
     for (const Part& part : parts_) {
       StreamReport& report = streams[part.stream];
       report.sent += part.sent;
@@ -113,11 +117,14 @@ class Sender final : public Task {
     if (pause > setup_.notable_pause) pauses_ += pause;
     if (pause > setup_.longest_pause) {
       paused_ += pause;
+      if (behind_since_ == 0) behind_since_ = since;
       // During the pause the port was not asked to take frames, so it did not refuse any.
       if (refused_at_ != 0) refused_at_ += pause;
     }
     last_poll_ = now;
   }
+
+  [[nodiscard]] std::uint64_t since_start(std::uint64_t now) const { return now - setup_.trial_start; }
 
   void finish(std::uint64_t now) {
     finished_at_ = now;
@@ -135,6 +142,10 @@ class Sender final : public Task {
   void make_burst(std::uint64_t now) {
     const std::uint64_t made = sent_.get();
     const std::uint64_t due = in_slice(setup_.schedule.due(now));
+    if (behind_since_ != 0 && due - made < kBurst) {
+      setup_.marks.mark(since_start(behind_since_), since_start(now));
+      behind_since_ = 0;
+    }
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(due - made, kBurst));
     if (size == 0) {
       // The sender is on schedule again, so earlier refusals of the port had no effect.
@@ -217,6 +228,7 @@ class Sender final : public Task {
   std::uint64_t finished_at_ = 0;
   std::uint64_t last_poll_ = 0;
   std::uint64_t refused_at_ = 0;
+  std::uint64_t behind_since_ = 0;  // when the first pause began after which the sender is not on schedule yet
 
   Histogram lateness_;
   std::uint64_t overrun_ = 0;

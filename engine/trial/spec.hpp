@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,9 @@
 
 #include "flow/field_range.hpp"
 #include "flow/selection.hpp"
+#include "measure/pause_marks.hpp"
+#include "pace/clock.hpp"
+#include "pace/schedule.hpp"
 #include "packet/address.hpp"
 #include "port/port.hpp"
 
@@ -72,6 +76,16 @@ struct StreamSpec {
   /// Returns the port that sends the stream, and the one that it arrives on.
   [[nodiscard]] Place from() const { return {source, pair}; }
   [[nodiscard]] Place to() const { return opposite(from()); }
+
+  /// Returns the number of lost frames that the request tolerates.
+  [[nodiscard]] std::uint64_t tolerated_loss() const {
+    return static_cast<std::uint64_t>(std::floor(max_loss_ratio * static_cast<double>(frames)));
+  }
+
+  /// Returns when each frame is due, in ticks since the trial's start.
+  [[nodiscard]] Schedule schedule(const Clock& clock) const {
+    return {clock.ticks(start_s), frames, rate_fps, clock.hz(), burst};
+  }
 };
 
 struct Limits {
@@ -94,6 +108,13 @@ struct TrialSpec {
   Limits limits;
   std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
   bool learn = false;                        // phase 1: the responder's state table records the four-tuples that arrive
+
+  /// Returns the marks of a sender that has not paused.
+  [[nodiscard]] PauseMarks pause_marks(const Clock& clock) const {
+    std::uint64_t end = 0;
+    for (const StreamSpec& stream : streams) end = std::max(end, stream.schedule(clock).end());
+    return PauseMarks(end, clock.hz());
+  }
 };
 
 }  // namespace natxy

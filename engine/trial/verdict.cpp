@@ -21,11 +21,6 @@ std::uint64_t lost(const StreamSpec& spec, const StreamReport& stream) {
   return spec.frames - std::min(spec.frames, stream.received);
 }
 
-/// Returns the number of lost frames that the request tolerates.
-std::uint64_t allowed(const StreamSpec& spec) {
-  return static_cast<std::uint64_t>(std::floor(spec.max_loss_ratio * static_cast<double>(spec.frames)));
-}
-
 const PortReport* port_of(const TrialReport& report, Place place) {
   const auto port = std::ranges::find(report.ports, place, &PortReport::place);
   return port == report.ports.end() ? nullptr : &*port;
@@ -46,6 +41,29 @@ std::string grouped(std::uint64_t count) {
 
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
 
+/// Tells which of a stream's lost frames a pause of the tester may have cost.
+struct LossByPause {
+  std::uint64_t near = 0;   // due when a pause may have harmed them, or it is not known when
+  std::uint64_t apart = 0;  // due at other times
+  bool steady = false;      // the losses apart do not come from the pauses
+};
+
+/// Finds the part of a stream's loss that pauses cannot explain. A burst that overflows a queue costs frames at once,
+/// and while the queue stays nearly full, few in comparison. So losses apart from pauses are the gateway's if they are
+/// nearly as frequent as near the pauses. Frames that came too late may have been due at any time.
+LossByPause by_pause(const StreamSpec& spec, const StreamReport& stream) {
+  constexpr double nearly = 0.25;
+  const std::uint64_t missing = lost(spec, stream) - std::min(lost(spec, stream), stream.corrupt);
+  LossByPause loss;
+  loss.near = std::min(missing, stream.lost_near_pauses + stream.timed_out);
+  loss.apart = missing - loss.near;
+  const auto near_frames = static_cast<double>(std::min(stream.near_pauses, spec.frames));
+  const double apart_frames = static_cast<double>(spec.frames) - near_frames;
+  loss.steady = loss.apart > 0 &&
+                static_cast<double>(loss.apart) * near_frames >= nearly * static_cast<double>(loss.near) * apart_frames;
+  return loss;
+}
+
 /// Describes a stream's lost frames, those of them that arrived late or corrupt, and whether the loss is tolerated.
 std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
@@ -54,8 +72,11 @@ std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   if (spec.frame_timeout_s && stream.timed_out > 0) {
     loss += fmt::format(", {} came later than {:g} ms", frames(stream.timed_out), *spec.frame_timeout_s * 1e3);
   }
+  if (const LossByPause pauses = by_pause(spec, stream); stream.near_pauses > 0 && pauses.steady) {
+    loss += fmt::format(", {} of them apart from the tester's pauses", grouped(pauses.apart));
+  }
   if (stream.corrupt > 0) loss += fmt::format(", {} arrived with a wrong checksum or length", grouped(stream.corrupt));
-  return missing > allowed(spec) ? loss : loss + ", which is tolerated";
+  return missing > spec.tolerated_loss() ? loss : loss + ", which is tolerated";
 }
 
 /// Describes the lost frames of all streams that lost any; empty if none did.
@@ -139,19 +160,21 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     const StreamSpec& asked = spec.streams[i];
     const std::uint64_t missing = lost(asked, report.streams[i]);
-    if (missing <= allowed(asked)) continue;
-    const std::uint64_t too_many = missing - allowed(asked);
+    if (missing <= asked.tolerated_loss()) continue;
+    const std::uint64_t too_many = missing - asked.tolerated_loss();
     const PortReport* port = port_of(report, asked.to());
     const std::uint64_t dropped = port == nullptr ? 0 : total(port->drops);
     // Frames that came after their time-out were not dropped, though a pause may have delayed them.
     const auto drops = static_cast<double>(std::min(dropped, missing - std::min(missing, report.streams[i].timed_out)));
     // Frames that arrived corrupt were neither dropped by the tester nor lost in its bursts.
     const std::uint64_t absent = missing - std::min(missing, report.streams[i].corrupt);
-    if (too_many > absent || static_cast<double>(too_many) > drops + burst_frames) {
+    const LossByPause pauses = by_pause(asked, report.streams[i]);
+    const double spoilt = pauses.steady ? std::min(burst_frames, static_cast<double>(pauses.near)) : burst_frames;
+    if (too_many > absent || static_cast<double>(too_many) > drops + spoilt) {
       set(report, Verdict::fail, Cause::loss, describe_losses(spec, report));
       return;
     }
-    if (drops >= burst_frames) {
+    if (drops >= spoilt) {
       set(report, Verdict::invalid, Cause::tester_drops,
           fmt::format("{}: {} lost, but the tester itself dropped {} on reception", asked.name, frames(missing),
                       dropped));

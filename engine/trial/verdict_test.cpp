@@ -33,6 +33,13 @@ class VerdictTest : public testing::Test {
     report.streams.push_back(report.streams[0]);
   }
 
+  /// Adds a pause, and so many frames due when it may have harmed them, of which as many were lost as `lost` says.
+  void pause(std::size_t stream, std::uint64_t ticks, std::uint64_t lost, std::uint64_t near = 10'000) {
+    report.streams[stream].pacing.paused = ticks;
+    report.streams[stream].near_pauses = near;
+    report.streams[stream].lost_near_pauses = lost;
+  }
+
   void expect(Verdict verdict, Cause cause) {
     judge(spec, Clock{kHz}, report);
     EXPECT_EQ(report.verdict, verdict) << report.reason;
@@ -168,7 +175,7 @@ TEST_F(VerdictTest, FramesThatTheKernelRejectedAreNotTheDutsLoss) {
 }
 
 TEST_F(VerdictTest, DropsAndPausesExplainLossTogether) {
-  report.streams[0].pacing.paused = 2'000'000;  // 200 frames
+  pause(0, 2'000'000, 401);  // 200 frames
   report.ports[1].drops.kernel = 200;
   report.streams[0].received -= 400;
   expect(Verdict::invalid, Cause::tester_drops);
@@ -198,7 +205,7 @@ TEST_F(VerdictTest, DropsOfForeignFramesDoNotMatterWhenAllArrived) {
 }
 
 TEST_F(VerdictTest, LossThatAPauseExplainsIsInvalidAndMoreIsTheDuts) {
-  report.streams[0].pacing.paused = 2'000'000;  // 200 frames at this rate
+  pause(0, 2'000'000, 201);  // 200 frames at this rate
   report.streams[0].received -= 200;
   expect(Verdict::invalid, Cause::paused);
   report.streams[0].received -= 1;
@@ -209,10 +216,70 @@ TEST_F(VerdictTest, APauseSpoilsAsManyFramesAsItsOwnStreamSends) {
   add_reverse();
   spec.streams[1].rate_fps = 50'000;
   spec.streams[1].frames = report.streams[1].sent = report.streams[1].received = 50'000;
-  report.streams[1].pacing.paused = 2'000'000;  // 100 frames
+  pause(1, 2'000'000, 101);  // 100 frames
   report.streams[1].received -= 100;
   expect(Verdict::invalid, Cause::paused);
   report.streams[1].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, LossThatIsAsFrequentApartFromPausesIsTheDuts) {
+  report.streams[0].received -= 10;
+  pause(0, 2'000'000, 1);  // 200 frames, and one in ten of all frames near the pause
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 10 of 100,000 frames lost (0.0100 %), 9 of them apart from the tester's pauses");
+  pause(0, 2'000'000, 0);
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, AQueueThatABurstHasFilledMayLoseFewFramesLater) {
+  report.streams[0].received -= 150;
+  pause(0, 2'000'000, 140);
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].lost_near_pauses = 46;  // 46 of 10,000 frames, and 104 of 90,000: a quarter as frequent
+  expect(Verdict::fail, Cause::loss);
+  report.streams[0].lost_near_pauses = 47;
+  expect(Verdict::invalid, Cause::paused);
+}
+
+TEST_F(VerdictTest, PausesAtAllTimesExplainAsManyFramesAsTheirBursts) {
+  report.streams[0].received -= 200;
+  pause(0, 2'000'000, 200, 100'000);
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].received -= 1;
+  report.streams[0].lost_near_pauses += 1;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 201 of 100,000 frames lost (0.2010 %)");
+}
+
+TEST_F(VerdictTest, PausesExplainNoMoreThanTheirBurstsWhateverIsLostAtOtherTimes) {
+  spec.streams[0].max_loss_ratio = 0.01;  // 1000 frames
+  pause(0, 2'000'000, 300);               // 200 frames
+  report.streams[0].received -= 1200;
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, DropsExplainLossApartFromPausesToo) {
+  report.streams[0].received -= 10;
+  pause(0, 2'000'000, 1);
+  report.ports[1].drops.kernel = 9;
+  expect(Verdict::invalid, Cause::tester_drops);
+  report.ports[1].drops.kernel = 8;
+  expect(Verdict::fail, Cause::loss);
+}
+
+TEST_F(VerdictTest, ToleratedLossApartFromPausesIsNoFailure) {
+  spec.streams[0].max_loss_ratio = 0.0001;  // 10 frames
+  report.streams[0].received -= 10;
+  pause(0, 2'000'000, 1);
+  expect(Verdict::pass, Cause::loss);
+  report.streams[0].received -= 1;
+  report.streams[0].lost_near_pauses += 1;
+  expect(Verdict::invalid, Cause::paused);
+  report.streams[0].received -= 1;
+  report.streams[0].lost_near_pauses -= 2;
   expect(Verdict::fail, Cause::loss);
 }
 
@@ -246,9 +313,9 @@ TEST_F(VerdictTest, APauseExplainsFramesAfterTheirTimeoutAndADropDoesNot) {
   report.streams[0].timed_out = 5;
   report.ports[1].drops.kernel = 6;
   expect(Verdict::fail, Cause::loss);
-  report.streams[0].pacing.paused = 50'000;  // 5 frames
+  pause(0, 50'000, 1);  // 5 frames
   expect(Verdict::invalid, Cause::paused);
-  report.streams[0].pacing.paused = 40'000;
+  pause(0, 40'000, 1);
   expect(Verdict::fail, Cause::loss);
 }
 
@@ -269,7 +336,7 @@ TEST_F(VerdictTest, TheLossOfEveryStreamIsNamed) {
 TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {
   report.streams[0].received -= 1;
   report.streams[0].corrupt = 1;
-  report.streams[0].pacing.paused = 2'000'000;  // 200 frames
+  pause(0, 2'000'000, 1);  // 200 frames
   report.ports[1].drops.kernel = 5;
   expect(Verdict::fail, Cause::loss);
   report.streams[0].corrupt = 3;  // two of them were duplicates
@@ -278,7 +345,7 @@ TEST_F(VerdictTest, APauseOrOwnDropsExplainNothingThatArrivedCorrupt) {
 
 TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
   spec.streams[0].max_loss_ratio = 0.0001;  // 10 frames
-  report.streams[0].pacing.paused = 2'000'000;
+  pause(0, 2'000'000, 30);
   report.streams[0].received -= 30;
   report.streams[0].corrupt = 10;
   expect(Verdict::invalid, Cause::paused);
@@ -291,7 +358,7 @@ TEST_F(VerdictTest, WithinTheToleranceAPauseExplainsTheRest) {
 TEST_F(VerdictTest, AFailingStreamOutweighsOneSpoiltByAPause) {
   add_reverse();
   report.streams[0].received -= 100;
-  report.streams[0].pacing.paused = 2'000'000;
+  pause(0, 2'000'000, 100);
   expect(Verdict::invalid, Cause::paused);
   report.streams[1].received -= 50'000;
   expect(Verdict::fail, Cause::loss);

@@ -93,8 +93,9 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   TrialReport report;
   report.streams.resize(1);
   PortReport port_report;
-  sender.report(report.streams);
-  Receiver::report(std::array{&receiver}, report, port_report);
+  PauseMarks marks;
+  sender.report(report.streams, marks);
+  Receiver::report(std::array{&receiver}, marks, report, port_report);
   EXPECT_EQ(report.streams[0].sent, kFrames);
   const auto& seconds = report.streams[0].received_per_second;
   EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);

@@ -120,6 +120,8 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},
           {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
           {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"near_pauses", stream.near_pauses},
+          {"lost_near_pauses", stream.lost_near_pauses},
           {"longest_silence", stream.silence == 0 ? Json()
                                                   : Json{{"start_s", clock.seconds(stream.silence_start)},
                                                          {"duration_s", clock.seconds(stream.silence)}}},

@@ -39,13 +39,14 @@ TrialReport collect_report(const TrialSpec& spec, const Clock& clock, std::uint6
   TrialReport report;
   report.streams.resize(spec.streams.size());
   report.ports = ports.reports();
+  PauseMarks marks = spec.pause_marks(clock);
   std::vector<std::vector<Receiver*>> receivers(report.ports.size());
   for (const Worker& worker : workers) {
     for (const auto& receiver : worker.receivers) receivers[receiver.port].push_back(receiver.task.get());
-    for (const auto& sender : worker.senders) sender->report(report.streams);
+    for (const auto& sender : worker.senders) sender->report(report.streams, marks);
   }
   for (std::size_t port = 0; port < receivers.size(); ++port) {
-    Receiver::report(receivers[port], report, report.ports[port]);
+    Receiver::report(receivers[port], marks, report, report.ports[port]);
   }
   report.duration_s = clock.seconds(sending_ended(workers, start) - start);
   const auto seconds = static_cast<std::size_t>(report.duration_s + spec.drain_s) + 1;

@@ -90,7 +90,8 @@ Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, con
           schedule.end() + clock.ticks(grace_s),
           clock.ticks(spec_.limits.max_pause_s),
           clock.ticks(kNotablePause_s),
-          clock.hz()};
+          clock.hz(),
+          spec_.pause_marks(clock)};
 }
 
 std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Port& port) const {
@@ -119,7 +120,8 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
         stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections.family_of(stream)) - kUdpBytes;
     const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
     streams.push_back({expected, connections.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
-                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout});
+                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
+                       stream.schedule(resources_.clock)});
   }
   return streams;
 }

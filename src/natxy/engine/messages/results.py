@@ -135,6 +135,10 @@ class StreamResult(Message):
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
+    near_pauses: Whole = Field(
+        default=0, description="frames that were due when a pause longer than `max_pause_s` may have harmed them"
+    )
+    lost_near_pauses: Whole = Field(default=0, description="those of them that were lost, or of which this is unknown")
     longest_silence: Silence | None = Field(default=None, description="known when one core receives the stream")
     sent_per_second: list[Whole]
     received_per_second: list[Whole]
