@@ -15,6 +15,7 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.crowding import crowding
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
+from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.replay import Replay
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
@@ -112,6 +113,7 @@ class Repetition:
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
     replay: Replay = field(default_factory=Replay)
+    paused: PausedAttempts = field(default_factory=PausedAttempts)
 
     @property
     def engine(self) -> Engine:
@@ -148,19 +150,21 @@ class Repetition:
     ) -> TrialResult:
         """Runs one trial of the engine with `run(seed, on_progress)` and stores it.
 
-        A failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
+        A loss that the tester's pauses may explain is the gateway's if earlier attempts at the step contradict that. A
+        failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
         in the last attempt that a step may take the failure stands, because otherwise nothing would decide. Returns the
         stored result instead if the trial was run before the run was resumed.
         """
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
+            self.paused.weigh(attempt, kind, recorded)
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
             return recorded
         started_at = timestamp()
         if self.watch:
             self.watch.begin()
         on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
-        result = run(self._seed(attempt, kind), on_progress)
+        result = self.paused.weigh(attempt, kind, run(self._seed(attempt, kind), on_progress))
         absence = self._absence()
         load = self.watch.load() if self.watch else None
         why = self._disturbance(result, absence, load)
