@@ -35,18 +35,26 @@ class TrialRecorder:
     listener: RunListener
     _last_invalid: FinishedTrial | None = field(default=None, init=False)
     _last_failed_phase1: FinishedTrial | None = field(default=None, init=False)
+    _lowest_failure: FinishedTrial | None = field(default=None, init=False)
     _lowest_rate: float = field(default=math.inf, init=False)
     _at_lowest_rate: list[FinishedTrial] = field(default_factory=list, init=False)
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
-        """Explains the tester's limit by the last invalid trial: the trials of one step may have different rates."""
+        """Explains the tester's limit by the last invalid trial: the trials of one step may have different rates.
+
+        If the gateway failed at another rate, the reason says that too.
+        """
         trial = self._last_invalid
         assert trial is not None
         invalid = "all" if limit.invalid == limit.attempts else str(limit.invalid)
-        return (
+        reason = (
             f"tester limit reached in {trial.title}: {limit.attempts} attempts, {invalid} invalid; the last: "
             f"{trial.result.reason}"
         )
+        failure = self._lowest_failure
+        if failure is None or failure.attempt.rate == limit.rate:
+            return reason
+        return f"{reason}; the gateway had failed in {failure.title}: {failure.result.reason}"
 
     def check_forwarding(self, result: ProcedureResult) -> None:
         """Raises DutError when no rate of a search passed and no frame arrived at the lowest one."""
@@ -132,6 +140,10 @@ class TrialRecorder:
         """Notes a trial that is already stored."""
         if trial.attempt.rate == self._lowest_rate:
             self._at_lowest_rate.append(trial)
+        lowest = self._lowest_failure
+        is_failure = trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.MEASURE
+        if is_failure and (lowest is None or trial.attempt.rate < lowest.attempt.rate):
+            self._lowest_failure = trial
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
         elif trial.result.verdict != Verdict.PASS and trial.purpose == Purpose.PREPARE:

@@ -53,14 +53,16 @@ def recorder(tmp_path: Path) -> Iterator[TrialRecorder]:
         yield TrialRecorder("x", 1, row, run.store, foreign, RunListener())
 
 
-def finished(verdict: Verdict, *, purpose: Purpose = Purpose.MEASURE, lost: bool = False) -> FinishedTrial:
+def finished(
+    verdict: Verdict, *, purpose: Purpose = Purpose.MEASURE, lost: bool = False, rate_fps: float = 100e3
+) -> FinishedTrial:
     kind = TrialKind.TRAFFIC if purpose == Purpose.MEASURE else TrialKind.PHASE1
-    found = result(100e3, verdict)
+    found = result(rate_fps, verdict)
     if lost:
         found = found.model_copy(
             update={"streams": [each.model_copy(update={"received": 0}) for each in found.streams]}
         )
-    return FinishedTrial(Attempt(1, 1, 100e3), kind, purpose, 100e3, timestamp(), found)
+    return FinishedTrial(Attempt(1, 1, rate_fps), kind, purpose, rate_fps, timestamp(), found)
 
 
 @pytest.mark.parametrize(("invalid", "words"), [(3, "3 attempts, all invalid"), (2, "3 attempts, 2 invalid")])
@@ -73,6 +75,15 @@ def test_the_testers_limit_is_explained_by_the_last_invalid_trial(
         f"tester limit reached in traffic at 100 kfps per direction: {words}; the last: the last frame left 1.3 ms "
         "late, 1 ms is allowed"
     )
+
+
+def test_the_testers_limit_does_not_hide_that_the_gateway_failed_elsewhere(recorder: TrialRecorder) -> None:
+    for rate_fps in (400e3, 200e3, 300e3):
+        recorder.finished(finished(Verdict.FAIL, rate_fps=rate_fps))
+    recorder.finished(finished(Verdict.INVALID))
+    reason = recorder.limit_reason(TesterLimitReached(100e3, 3, 3))
+    assert reason.startswith("tester limit reached in traffic at 100 kfps per direction: 3 attempts, all invalid; ")
+    assert "; the gateway had failed in traffic at 200 kfps per direction: " in reason
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class BinarySearch:
         """Searches the rate. Below a rate that the tester cannot send, the search goes on.
 
         NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when a lower rate changes nothing,
-        or there is none.
+        or there is none and no rate was decided.
         """
         known = _Known()
         while (rate := self._next_rate(known)) is not None:
@@ -51,8 +51,8 @@ class BinarySearch:
                 if rate == known.unsent:
                     known.unsent_again = rate
                 known.unsent = rate
-                nothing_lower = rate == self.min_rate and known.passed is None
-                if nothing_lower or not limit.at_rate:
+                undecided = rate == self.min_rate and known.passed is None and known.failed is None
+                if undecided or not limit.at_rate:
                     raise
         return SearchResult(known.passed, known.failed, known.steps, unsent_rate=known.unsent)
 

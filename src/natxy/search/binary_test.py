@@ -156,6 +156,24 @@ def test_a_tester_that_sends_nothing_is_no_result(undecided: Outcome) -> None:
     assert len(tried) == (3 if undecided == Outcome.INVALID_PREPARATION else 3 * tried[-1].step)
 
 
+@given(undecided_below=st.floats(min_value=10, max_value=1000))
+def test_a_failure_is_not_forgotten_where_the_tester_sends_no_lower_rate(undecided_below: float) -> None:
+    tried: dict[float, Outcome] = {}
+
+    def measure(attempt: Attempt) -> Outcome:
+        return tried.setdefault(attempt.rate, Outcome.INVALID if attempt.rate <= undecided_below else Outcome.FAIL)
+
+    # The first rate is in the middle.
+    if undecided_below >= 505:
+        with pytest.raises(outcome.TesterLimitReached):
+            LIMITS.run(measure)
+        return
+    found = LIMITS.run(measure)
+    assert found.lower_bound is None
+    assert found.upper_bound == min(rate for rate, each in tried.items() if each == Outcome.FAIL)
+    assert found.unsent_rate == 10
+
+
 @given(truth=st.floats(min_value=20, max_value=2000), ceiling=st.floats(min_value=1, max_value=2000))
 def test_above_its_ceiling_a_search_goes_only_if_that_passes(truth: float, ceiling: float) -> None:
     dut = Dut(truth)

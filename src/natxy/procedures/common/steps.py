@@ -135,6 +135,12 @@ def unsent_remark(result: SearchResult, unit: Unit) -> str:
 def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
     unsent = unsent_remark(result, unit)
     if result.lower_bound is None:
+        if (
+            result.upper_bound is not None
+            and result.unsent_rate is not None
+            and result.unsent_rate < result.upper_bound
+        ):
+            return f"no rate passed, and the tester could not send the search's lowest: {last_reason}"
         return f"no rate passed, not even the search's lowest: {last_reason}"
     if result.upper_bound is None:
         return "at least this: " + (unsent or "the search's highest rate passed")
