@@ -5,6 +5,7 @@
 #include <span>
 
 #include "flow/permutation.hpp"
+#include "flow/stand_ins.hpp"
 #include "flow/tuple_space.hpp"
 
 namespace natxy {
@@ -26,7 +27,9 @@ inline void wrap(const Series& series, std::uint64_t size, std::span<std::uint64
 /// Maps the sequence numbers of a stream to `size` connections, which the stream visits again and again in `order`.
 class Cycle {
  public:
-  Cycle(std::uint64_t size, Order order, std::uint64_t seed) : size_{size}, order_{order} {
+  /// `stand_ins`: of the connections that do not exist; null: all do. They must outlive the cycle.
+  Cycle(std::uint64_t size, Order order, std::uint64_t seed, const StandIns* stand_ins = nullptr)
+      : size_{size}, order_{order}, stand_ins_{stand_ins} {
     if (order == Order::pseudorandom) permutation_.emplace(size, seed);
   }
 
@@ -47,11 +50,13 @@ class Cycle {
     if (order_ == Order::decreasing) {
       for (std::uint64_t& connection : connections) connection = size_ - 1 - connection;
     }
+    if (stand_ins_ != nullptr) stand_ins_->replace(connections);
   }
 
   std::uint64_t size_;
   Order order_;
   std::optional<Permutation> permutation_;
+  const StandIns* stand_ins_;
 };
 
 }  // namespace natxy

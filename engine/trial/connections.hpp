@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <variant>
 
+#include "flow/stand_ins.hpp"
 #include "flow/tuple_space.hpp"
 #include "state/state_table.hpp"
 #include "trial/spec.hpp"
@@ -48,8 +50,13 @@ struct Connections {
   StreamSpec initiator;  // the stream that made them
   std::uint64_t count = 0;
   std::uint64_t established = 0;
+  StandIns stand_ins;  // of those that are not established
 
   [[nodiscard]] bool complete() const { return count > 0 && established == count; }
+  /// Returns whether no more are missing than phase 1 was allowed to lose.
+  [[nodiscard]] bool usable() const {
+    return established > 0 && count - std::min(count, established) <= initiator.tolerated_loss();
+  }
 
   /// Returns the family in which a stream is sent.
   [[nodiscard]] Family family_of(const StreamSpec& stream) const {

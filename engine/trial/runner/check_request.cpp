@@ -31,8 +31,8 @@ void check_ports(const StreamSpec& stream, const TrialResources& resources) {
 }
 
 void check_connections(const StreamSpec& stream, const Connections& connections) {
-  if (stream.kind != StreamKind::flows && !connections.complete()) {
-    throw TrialError(stream, fmt::format("phase 2 needs a complete phase 1; {} of {} connections are established",
+  if (stream.kind != StreamKind::flows && !connections.usable()) {
+    throw TrialError(stream, fmt::format("phase 2 needs a phase 1 that passed; {} of {} connections are established",
                                          connections.established, connections.count));
   }
   if (stream.active_connections > connections.count) {

@@ -43,7 +43,8 @@ TupleSpace<F> space_of(const TrialSpec& spec, std::size_t stream) {
 
 Cycle cycle_of(const TrialSpec& spec, const Connections& connections, std::size_t stream) {
   const StreamSpec& own = spec.streams[stream];
-  return {own.active_connections.value_or(connections.count), own.order, seed_of(spec, Purpose::cycle, stream)};
+  return {own.active_connections.value_or(connections.count), own.order, seed_of(spec, Purpose::cycle, stream),
+          connections.stand_ins.empty() ? nullptr : &connections.stand_ins};
 }
 
 /// Calls `use` with a family known only at run time.
@@ -89,6 +90,7 @@ void begin_connections(const TrialSpec& spec, std::size_t number, Connections& c
   // In case of an exception, for this pair of ports or for one whose connections begin after its own.
   connections.count = 0;
   connections.established = 0;
+  connections.stand_ins = {};
   with_family(connections.family_of(stream), [&]<Family F>() {
     const auto& space = connections.offered.make<F>(space_of<F>(spec, number));
     // Tuples that are drawn may repeat.
@@ -109,6 +111,15 @@ void begin_connections(const TrialSpec& spec, std::size_t number, Connections& c
   });
   connections.count = stream.frames;
   connections.initiator = stream;
+}
+
+void end_connections(std::uint64_t established, Connections& connections) {
+  connections.established = established;
+  if (connections.complete() || !connections.usable()) return;
+  with_family(connections.seen.family(), [&]<Family F>() {
+    const StateTable<F>& seen = *connections.seen.of<F>();
+    connections.stand_ins = {connections.count, [&](std::uint64_t number) { return seen.is_established(number); }};
+  });
 }
 
 std::optional<SourceSpread> sources_of(const Connections& connections) {

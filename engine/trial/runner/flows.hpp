@@ -21,6 +21,10 @@ std::optional<SourceSpread> sources_of(const Connections& connections);
 /// TrialError if the stream's flows have too few four-tuples.
 void begin_connections(const TrialSpec& spec, std::size_t number, Connections& connections);
 
+/// Ends phase 1, which has `established` so many of the connections. If some are missing, and no more than phase 1 was
+/// allowed to lose, others stand in for them.
+void end_connections(std::uint64_t established, Connections& connections);
+
 /// Makes the source of the four-tuples that a stream sends; F is the family in which it is sent.
 template <Family F>
 std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,

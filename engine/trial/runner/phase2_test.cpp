@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "trial/runner/ring_bed.hpp"
 
@@ -104,6 +105,43 @@ TEST_P(PhaseTwo, AnswersConnectionsOfSeveralPrefixes) {
                                      phase2("reverse", Side::right, StreamKind::replies, GetParam(), 3000)}));
   EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
   EXPECT_EQ(report.streams[0].misrouted + report.streams[1].misrouted, 0U);
+}
+
+TEST_P(PhaseTwo, UsesTheConnectionsThatExistIfPhaseOneMayLoseSome) {
+  std::set<Ports> lost;
+  bed.treat = [&, count = 0](Side, Bytes frame) mutable {
+    ++count;
+    if (count != 1 && count != 500 && count != 501) return 1;
+    const std::uint8_t* udp = frame.data() + kEthernetBytes + ip_bytes(GetParam());
+    lost.insert({load_be16(udp), load_be16(udp + 2)});
+    return 0;
+  };
+  TrialSpec first = phase1(GetParam(), 1000);
+  first.streams[0].max_loss_ratio = 0.0035;
+  const auto established = bed.run(first);
+  EXPECT_EQ(established.verdict, Verdict::pass) << established.reason;
+  EXPECT_EQ(established.established, 997U);
+  ASSERT_EQ(lost.size(), 3U);
+  bed.treat = [this](Side from, Bytes frame) {
+    const std::uint8_t* udp = frame.data() + kEthernetBytes + ip_bytes(GetParam());
+    ++sent[from][{load_be16(udp), load_be16(udp + 2)}];
+    return 1;
+  };
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 2000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 2000)}));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  EXPECT_EQ(report.streams[0].misrouted + report.streams[1].misrouted, 0U);
+  EXPECT_EQ(sent[Side::left].size(), 997U);
+  EXPECT_EQ(sent[Side::right].size(), 997U);
+  for (const auto& [ports, count] : sent[Side::left]) EXPECT_FALSE(lost.contains(ports));
+}
+
+TEST_P(PhaseTwo, NeedsAPhaseOneThatLostNoMoreThanItMay) {
+  bed.treat = [count = 0](Side, Bytes) mutable { return ++count <= 3 ? 0 : 1; };
+  TrialSpec first = phase1(GetParam(), 1000);
+  first.streams[0].max_loss_ratio = 0.0025;
+  ASSERT_EQ(bed.run(first).verdict, Verdict::fail);
+  EXPECT_THROW(bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 10)})), TrialError);
 }
 
 TEST_P(PhaseTwo, HasNoMoreConnectionsThanPhaseOneMade) {

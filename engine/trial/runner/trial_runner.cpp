@@ -206,7 +206,7 @@ class TrialRun {
     report.suspended = suspended;
     report.aborted = aborted;
     for (std::size_t i = 0; spec_.learn && i < spec_.streams.size(); ++i) {
-      learned(i).established = report.streams[i].received;
+      end_connections(report.streams[i].received, learned(i));
       report.established += learned(i).established;
       // Each pair has public addresses of its own.
       const auto sources = sources_of(learned(i));

@@ -27,7 +27,7 @@ from natxy.plan.model.addresses import (
 from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
-from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, Selection, SizeConvention
@@ -41,7 +41,7 @@ from natxy.plan.model.traffic import (
     PortRange,
     line_rate_fps,
 )
-from natxy.plan.model.units import BitRate, Duration, Unit
+from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
@@ -142,6 +142,7 @@ class Experiment(PlanModel):
     )
     active_connections: ActiveConnections | None
     phase1_rate: KnownRate | None
+    phase1_loss: Phase1Loss | None = Field(default=None, exclude_if=lambda loss: loss is None)
     rate: KnownRate | None
     alpha: float | None
     search: Search | None
@@ -280,7 +281,8 @@ class Experiment(PlanModel):
         tolerance, goal = self.loss_tolerance, self.search.goal if self.search else None
         loss = f"up to {tolerance.text} loss" if tolerance and tolerance.most else ""
         failing = "some trials may fail" if goal and goal.exceed_ratio > 0 else ""
-        marks = ", ".join(filter(None, (failing, loss)))
+        missing = f"up to {counted(self.left_out, 'connection')} missing" if self.left_out else ""
+        marks = ", ".join(filter(None, (failing, loss, missing)))
         return f" (non-RFC: {marks})" if marks else ""
 
     @property
@@ -316,6 +318,11 @@ class Experiment(PlanModel):
             (ports.destination.size, orders.destination_port),
         )
         return expected_distinct(self.connections, fields)
+
+    @property
+    def left_out(self) -> int:
+        """The connections of each pair of interfaces that may be missing after phase 1."""
+        return left_out(self.phase1_loss, self.connections) if self.phase1_loss and self.connections else 0
 
     @property
     def left_endpoints(self) -> int:

@@ -67,6 +67,10 @@ def search(**fields: Any) -> dict[str, Any]:
         ({"timing": "lab"} | search(kind="binary"), ""),
         ({"loss_tolerance": "0.01%"}, " (non-RFC: up to 0.01 % loss)"),
         (
+            {"connections": "10k", "phase1_rate": "1k", "phase1_loss": "0.01%"},
+            " (non-RFC: up to 1 connection missing)",
+        ),
+        (
             {"loss_tolerance": {"forward": "0.01%"}} | search(kind="mlrsearch", goal="robust"),
             " (non-RFC: some trials may fail, up to 0.01 % forward, 0 % reverse loss)",
         ),

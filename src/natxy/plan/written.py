@@ -24,7 +24,7 @@ from natxy.plan.model.addresses import (
 from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
-from natxy.plan.model.loss_tolerance import LossTolerance
+from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
 from natxy.plan.model.terms import (
@@ -153,6 +153,8 @@ class ExperimentPlan(PlanModel):
     """Number of the connections that phase 2 uses, e.g. {reverse: 1}; default: all."""
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
     """Rate of phase 1 before a procedure over connections; connections per second."""
+    phase1_loss: Phase1Loss | None = None
+    """Connections that may be missing after phase 1, e.g. 1 or 0.001%; phase 2 then uses the others. Default: none."""
     rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
     """Rate of a procedure without a search; frames per second per direction."""
     alpha: Annotated[float, Field(gt=0, le=1)] | None = None

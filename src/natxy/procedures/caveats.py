@@ -66,6 +66,11 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
                 f"{experiment.title}: phase 1 draws its four-tuples at random, so that its {experiment.connections:,} "
                 f"frames make about {experiment.distinct_connections:,.0f} connections; RFC 9693 §4.4 enumerates them."
             )
+        if experiment.left_out:
+            yield departure(
+                f"{experiment.title}: phase 1 may leave out up to {experiment.left_out:,} of the "
+                f"{experiment.connections:,} connections, and phase 2 uses the others; RFC 9693 §4.2 makes all of them."
+            )
         if experiment.active_connections:
             yield departure(
                 f"{experiment.title}: phase 2 uses {experiment.active_connections.text} of the "

@@ -13,6 +13,7 @@ from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.events.trials import AttemptStarted, Transferred, TransfersFinished, TrialProgress, TrialStarted
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import counted
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
@@ -36,6 +37,7 @@ class TrialRecorder:
     _last_invalid: FinishedTrial | None = field(default=None, init=False)
     _last_failed_phase1: FinishedTrial | None = field(default=None, init=False)
     _lowest_failure: FinishedTrial | None = field(default=None, init=False)
+    _missing: int = field(default=0, init=False)
     _lowest_rate: float = field(default=math.inf, init=False)
     _at_lowest_rate: list[FinishedTrial] = field(default_factory=list, init=False)
 
@@ -76,6 +78,10 @@ class TrialRecorder:
             f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
             "enlarge the gateway's table",
         )
+
+    def missing_connections(self) -> str:
+        """Returns how many connections were missing in phase 2, as a remark, or an empty text."""
+        return f"phase 2 did without {counted(self._missing, 'connection')} that phase 1 lost" if self._missing else ""
 
     def attempt_started(self, attempt: Attempt) -> None:
         if attempt.rate < self._lowest_rate:
@@ -140,6 +146,8 @@ class TrialRecorder:
         """Notes a trial that is already stored."""
         if trial.attempt.rate == self._lowest_rate:
             self._at_lowest_rate.append(trial)
+        if trial.result.verdict == Verdict.PASS and trial.purpose == Purpose.PREPARE:
+            self._missing = max(self._missing, sum(stream.lost for stream in trial.result.streams))
         lowest = self._lowest_failure
         is_failure = trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.MEASURE
         if is_failure and (lowest is None or trial.attempt.rate < lowest.attempt.rate):

@@ -86,6 +86,15 @@ def test_the_testers_limit_does_not_hide_that_the_gateway_failed_elsewhere(recor
     assert "; the gateway had failed in traffic at 200 kfps per direction: " in reason
 
 
+def test_connections_that_were_missing_in_phase_2_are_told(recorder: TrialRecorder) -> None:
+    assert recorder.missing_connections() == ""
+    whole = finished(Verdict.PASS, purpose=Purpose.PREPARE)
+    for lost in (2, 1):
+        streams = [each.model_copy(update={"lost": lost}) for each in whole.result.streams[:1]]
+        recorder.finished(replace(whole, result=whole.result.model_copy(update={"streams": streams})))
+    assert recorder.missing_connections() == "phase 2 did without 2 connections that phase 1 lost"
+
+
 @pytest.mark.parametrize(
     ("attempts", "unprepared", "words"),
     [(3, 3, "failed in 3 of 3 attempts: lower"), (3, 2, "failed in 2 of 3 attempts, the others were invalid: lower")],

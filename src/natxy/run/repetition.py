@@ -42,6 +42,8 @@ def measure_repetition(
         try:
             result = _measure(repetition, recorder, recorded)
             recorder.check_forwarding(result)
+            missing = recorder.missing_connections()
+            result = replace(result, remark="; ".join(filter(None, (result.remark, missing))))
         except NeverPrepared as never:
             result = recorder.without_connections(never, repetition.experiment)
     except TesterLimitReached as limit:

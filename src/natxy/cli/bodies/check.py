@@ -182,6 +182,8 @@ def _connections(experiment: Experiment) -> str:
         text += f" drawn at random, about {experiment.distinct_connections:,.0f} different ones"
     if experiment.phase1_rate:
         text += f", established at {_known(experiment.phase1_rate, Unit.CPS)}"
+    if experiment.left_out:
+        text += f", of which up to {experiment.left_out:,} may be missing"
     if experiment.active_connections:
         text += f", of which phase 2 uses {experiment.active_connections.text}"
     if experiment.alpha is not None:

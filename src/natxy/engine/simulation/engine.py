@@ -51,11 +51,20 @@ PROGRESS_S: Final = 0.2
 
 @dataclass
 class _Established:
-    """Counts the frames of a phase 1, those of connections that the gateway keeps, and the different connections."""
+    """Counts the frames of a phase 1, those of connections that the gateway keeps, and the different connections.
+
+    Phase 2 does without as many as `tolerated`.
+    """
 
     asked: int
     made: int
     distinct: int
+    tolerated: int
+
+    @property
+    def share(self) -> float:
+        """The share of phase 2's frames whose connections the gateway keeps."""
+        return 1.0 if self.asked - self.made <= self.tolerated else self.made / self.asked
 
 
 class SimulatedEngine:
@@ -113,7 +122,8 @@ class SimulatedEngine:
             self._established.pop(stream.pair, None)
         self._replace_oldest(self._dut.table.connections - connected[1])
         for stream, kept, each in zip(streams, made, distinct, strict=True):
-            self._established[stream.pair] = _Established(asked=stream.frames, made=kept, distinct=each)
+            tolerated = math.floor(stream.max_loss_ratio * stream.frames)
+            self._established[stream.pair] = _Established(stream.frames, kept, each, tolerated)
         loss_ratio = self._dut.config.forward_loss_ratio
         received = [_arrived(frames, loss_ratio) for frames in passed]
         result = self._result([*zip(streams, received, strict=True)], request, on_progress)
@@ -190,8 +200,7 @@ class SimulatedEngine:
         if stream.interleaved_with:
             ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
-            established = self._require_phase1(stream.pair)
-            known = established.made / established.asked
+            known = self._require_phase1(stream.pair).share
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 

@@ -17,6 +17,7 @@ Fields = dict[str, Any]
 
 FORWARDING: Fields = {"gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "1M"}}
 NAT: Fields = FORWARDING | {"gateway": "nftables", "procedure": "connection-rate", "connections": "50k"}
+TABLED: Fields = FORWARDING | {"gateway": "nftables", "connections": "50k", "phase1_rate": "1k"}
 VALIDATED: Fields = NAT | {"procedure": "validated-connection-rate"}
 SIIT: Fields = FORWARDING | {"gateway": "simulated", "translation": "siit"}
 TCP: Fields = {"gateway": "linux-forward", "procedure": "tcp-goodput"}
@@ -51,6 +52,24 @@ def assert_limit(accepted: Fields, refused: Fields, field: str, message: str, **
             NAT | {"connections": 1001, "ports": {"source": "1-100", "destination": "1-10"}},
             "connections",
             "addresses and ports give 1000 four-tuples, fewer than the 1001 connections",
+        ),
+        (
+            TABLED | {"phase1_loss": "0.002%"},
+            TABLED | {"phase1_loss": "0.001%"},
+            "phase1_loss",
+            "0.001% of 50,000 connections is less than one; give 1, or remove it",
+        ),
+        (
+            TABLED | {"phase1_loss": 49_999},
+            TABLED | {"phase1_loss": "50k"},
+            "phase1_loss",
+            "all 50,000 connections could be missing; lower it, or remove it",
+        ),
+        (
+            TABLED | {"phase1_loss": 1},
+            FORWARDING | {"phase1_loss": 1},
+            "phase1_loss",
+            "there is no phase 1 without `connections`; give these or remove it",
         ),
         (
             FORWARDING | {"flows": 2000, "ports": {"source": "1-2001", "destination": 7}},

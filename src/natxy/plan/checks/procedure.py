@@ -26,6 +26,8 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
         yield Problem((*location, "phase1_rate"), text + "a rate such as 20k, or {experiment: NAME, percent: 50}")
     if takes_phase1_rate and own.connections is None and own.phase1_rate is not None:
         yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
+    if own.phase1_loss is not None and own.connections is None:
+        yield Problem((*location, "phase1_loss"), "there is no phase 1 without `connections`; give these or remove it")
     if "rate" in procedure.takes and own.rate is None:
         text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
         text += f"{{experiment: NAME, percent: 100}} of an earlier {' or '.join(suppliers('rate'))}"

@@ -40,6 +40,7 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
     if not plan.testbed.nominal_line_rate:
         yield from _check_line(experiment, location)
     yield from _check_loss_tolerance(experiment, location)
+    yield from _check_phase1_loss(experiment, (*location, "phase1_loss"))
     yield from _check_frame_timeout(experiment, (*location, "procedure", "frame_timeout"))
     if experiment.background:
         yield from _check_background(plan, experiment, experiment.background, (*location, "background"))
@@ -161,6 +162,18 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
     if tolerance and tolerance.forward and experiment.alpha is not None:
         text = "all connections are validated, so every frame of phase 1 must arrive; give only the replies a "
         yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
+
+
+def _check_phase1_loss(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    if experiment.phase1_loss is None or experiment.connections is None:
+        return
+    if experiment.left_out < 1:
+        text = (
+            f"{experiment.phase1_loss} of {experiment.connections:,} connections is less than one; give 1, or remove it"
+        )
+        yield Problem(at, text)
+    elif experiment.left_out >= experiment.connections:
+        yield Problem(at, f"all {experiment.connections:,} connections could be missing; lower it, or remove it")
 
 
 def _check_frame_timeout(experiment: Experiment, at: Location) -> Iterator[Problem]:

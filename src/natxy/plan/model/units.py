@@ -269,12 +269,16 @@ Duration = Annotated[
 ]
 COUNT_SCHEMA: Final = _number_or_text("Count", "at least 1", "such as 50_000, 100k or 1.5M", "[kKMG]?")
 Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema(COUNT_SCHEMA)]
-_PERCENTAGE: Final = {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "below 100%, such as 0.01%"}
+PERCENTAGE_SCHEMA: Final = {
+    "type": "string",
+    "pattern": r"^\d[\d_.eE+-]*\s*%$",
+    "description": "below 100%, such as 0.01%",
+}
 Share = Annotated[
     float,
     BeforeValidator(parse_share),
     PlainSerializer(format_share),
-    WithJsonSchema(named("Share", {"anyOf": [{"const": 0}, _PERCENTAGE]})),
+    WithJsonSchema(named("Share", {"anyOf": [{"const": 0}, PERCENTAGE_SCHEMA]})),
 ]
 BitRate = Annotated[
     float,

@@ -41,7 +41,7 @@ class BackToBackConfig(MaximumRate):
     )
     step_unit: ClassVar = Unit.FRAMES
     rate_title: ClassVar = "Throughput"
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "phase1_loss", "background"})
     timed: ClassVar = False
     reports_mean: ClassVar = True
 

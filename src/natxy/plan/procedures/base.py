@@ -13,7 +13,7 @@ from natxy.plan.model.units import AbsoluteRate, Duration, Unit
 from natxy.plan.procedures.figures import Figure
 
 OF_NETWORK_FLOWS: Final = frozenset({
-    "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "background",
+    "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "phase1_loss", "background",
 })  # fmt: skip
 """Names the fields of traffic that may be of several network flows (RFC 8219 §10)."""
 

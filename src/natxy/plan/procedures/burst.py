@@ -23,7 +23,9 @@ class BurstConfig(MaximumRate):
         Figure("rate", "Highest average rate of bursts", Unit.FPS),
         Figure("gap", "Smallest gap between bursts", Unit.NS, with_headline=-1),
     )
-    takes: ClassVar = frozenset({"search", "directions", "connections", "phase1_rate", "background", "loss_tolerance"})
+    takes: ClassVar = frozenset(
+        {"search", "directions", "connections", "phase1_rate", "phase1_loss", "background", "loss_tolerance"}
+    )
     takes_mlrsearch: ClassVar = True
     needs_maximum_rate: ClassVar = False
 

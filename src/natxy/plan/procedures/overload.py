@@ -21,7 +21,7 @@ class OverloadConfig(ProcedureDeclaration):
         Figure("many", "Throughput of all flows", Unit.FPS),
     )
     takes: ClassVar = frozenset(
-        {"search", "directions", "flows", "connections", "phase1_rate", "background", "loss_tolerance"}
+        {"search", "directions", "flows", "connections", "phase1_rate", "phase1_loss", "background", "loss_tolerance"}
     )
     takes_mlrsearch: ClassVar = True
     fewest_flows: ClassVar = 2

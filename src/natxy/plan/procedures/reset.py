@@ -48,7 +48,7 @@ class ResetConfig(ProcedureDeclaration):
         *per_direction("loss", "Reset time by lost frames", Unit.SECONDS),
         *per_direction("timestamps", "Reset time by time stamps", Unit.SECONDS),
     )
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "phase1_loss", "background"})
 
     @model_validator(mode="after")
     def _own_reset(self) -> ResetConfig:

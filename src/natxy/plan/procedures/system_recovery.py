@@ -28,7 +28,7 @@ class SystemRecoveryConfig(MaximumRate):
         *per_direction("overload_loss", "Frame loss in the overload", Unit.PERCENT),
     )
     rate_title: ClassVar = "Throughput"
-    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "background"})
+    takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "phase1_loss", "background"})
     needs_maximum_rate: ClassVar = False
 
     def overload_fps(self, throughput_fps: float) -> float:

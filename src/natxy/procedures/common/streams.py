@@ -91,7 +91,7 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
         flows=_flows(experiment, Side.LEFT),
         arrives_as=_arrival(experiment, Side.LEFT),
         selection=experiment.phase1_selection,
-        max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else 0.0,
+        max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else _left_out(experiment),
         max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps)
         if experiment.procedure.stateful
         else None,
@@ -228,6 +228,12 @@ def _backlog_s(experiment: Experiment, traffic_s: float) -> float | None:
     """Returns by how much the last frame of so long a traffic may be delayed; None if any delay is allowed."""
     share = experiment.timing.max_backlog
     return max(LEAST_BACKLOG_S, share * traffic_s) if experiment.procedure.sustained and share is not None else None
+
+
+def _left_out(experiment: Experiment) -> float:
+    """Returns the share of connections that phase 1 may leave out, so that its floor is the exact number of them."""
+    assert experiment.connections is not None
+    return (experiment.left_out + 0.5) / experiment.connections if experiment.left_out else 0.0
 
 
 def _tolerated(experiment: Experiment, sender: Side) -> float:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import math
 from ipaddress import ip_address
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import PortField, StreamKind
@@ -91,6 +94,21 @@ def test_phase_1_enumerates_every_connection_once() -> None:
 def test_phase_1_may_draw_its_four_tuples() -> None:
     stream = establish_request(experiment(**NAT, phase1_selection="random"), 5000, seed=7).stream
     assert (stream.frames, stream.selection) == (60_000, Selection.RANDOM)
+
+
+@given(st.integers(2, 10**9), st.data())
+def test_phase_1_may_lose_exactly_as_many_connections_as_the_plan_allows(connections: int, data: st.DataObject) -> None:
+    missing = data.draw(st.integers(1, min(connections - 1, 10**6)))
+    own = experiment(gateway="nftables", connections=60_000, phase1_rate="10k")
+    own = own.model_copy(update={"connections": connections, "phase1_loss": missing})
+    stream = establish_request(own, 5000, seed=7).stream
+    # As the engine rounds it.
+    assert math.floor(stream.max_loss_ratio * stream.frames) == missing
+
+
+def test_without_a_loss_of_its_own_phase_1_loses_nothing() -> None:
+    own = experiment(gateway="nftables", connections=60_000, phase1_rate="10k", loss_tolerance="1%")
+    assert establish_request(own, 5000, seed=7).stream.max_loss_ratio == 0
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
         "Destination ports": _ports(planned.ports.destination, planned.ports.in_reverse.destination),
         "Four-tuples": _four_tuples(planned),
+        "Connections that may be missing (non-RFC)": wording.number(planned.left_out or None),
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
         declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
         "Rate sent": _rate_sent(experiment),
