@@ -24,6 +24,7 @@ constexpr double kPatience_s = 0.05;         // wait for a full port, because a 
 constexpr double kLongestHold_s = 0.1;
 constexpr double kAskInterval_s = 0.1;
 constexpr double kIdleAfter_s = 0.02;
+constexpr double kAtOnce_s = 0.00002;  // no pause of the core is as short
 constexpr std::chrono::microseconds kNap{100};
 constexpr std::size_t kMacBytes = 6;
 
@@ -98,16 +99,29 @@ bool Forwarder::resting(std::uint64_t now) const {
   return line_.empty() && now > frame_at_ + clock_.ticks(kIdleAfter_s);
 }
 
+/// Receives what has arrived, as far as there is room after the first `count` frames. Returns the number of frames.
+std::size_t Forwarder::fetch(const Port& port, std::size_t count) {
+  const std::size_t before = count;
+  for (std::size_t more = kBurst; more == kBurst && count + kBurst <= fetched_.size(); count += more) {
+    more = port.receive(0, std::span(fetched_).subspan(count, kBurst));
+  }
+  return count - before;
+}
+
 /// Receives and forwards the frames from a side. They count as having arrived evenly since the last look, so that
 /// neither a pause of this core nor receiving them together makes them a burst. Their delays begin now, so that a pause
 /// may lengthen a delay but never shorten it.
 void Forwarder::look(Place place) {
   LinkState& link = link_of(place);
   std::size_t count = 0;
-  for (std::size_t more = kBurst; more == kBurst && count + kBurst <= fetched_.size(); count += more) {
-    more = link.port->receive(0, std::span(fetched_).subspan(count, kBurst));
-  }
-  const std::uint64_t now = now_ticks();
+  std::uint64_t began = 0;
+  std::uint64_t now = now_ticks();
+  // After a pause between receiving and reading the clock, the frames that came meanwhile belong to this look.
+  do {
+    began = now;
+    count += fetch(*link.port, count);
+    now = now_ticks();
+  } while (now - began > clock_.ticks(kAtOnce_s) && count + kBurst <= fetched_.size());
   const std::uint64_t before = std::exchange(link.looked_at, now);
   if (count > 0 || !resting(before)) note_pause(place, now - before);
   if (count > 0) frame_at_ = now;

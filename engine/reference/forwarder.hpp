@@ -74,6 +74,7 @@ class Forwarder {
 
   void loop();
   [[nodiscard]] bool resting(std::uint64_t now) const;
+  std::size_t fetch(const Port& port, std::size_t count);
   void look(Place place);
   void note_pause(Place place, std::uint64_t pause);
   void take(Place place, rte_mbuf* buffer, std::uint64_t arrival);
