@@ -62,6 +62,14 @@ def test_a_pause_after_phase_1_has_no_length_in_the_rfcs() -> None:
     assert not named(RATE)
 
 
+def test_connections_that_may_be_missing_are_a_departure() -> None:
+    own = FORWARDING | {"gateway": "nftables", "connections": "50k", "phase1_rate": "1k", "phase1_loss": 2}
+    assert (
+        "forwarding: phase 1 may leave out up to 2 of the 50,000 connections, and phase 2 uses the others; RFC 9693 "
+        "§4.2 makes all of them."
+    ) in texts(resolve(plan_of(own)))
+
+
 def test_addresses_that_are_resolved_once_are_a_caveat() -> None:
     def once(timing: object) -> bool:
         sentences = texts(resolve(plan_of(FORWARDING, timing=timing)))

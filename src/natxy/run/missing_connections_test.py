@@ -30,7 +30,14 @@ def test_phase_2_does_without_the_connections_that_may_be_missing(tmp_path: Path
 def test_without_a_tolerance_one_missing_connection_leaves_no_result(tmp_path: Path) -> None:
     _, run = measure(tmp_path / "run", OWN, gateway=LOSING)
     assert not run.experiments[0].values
-    assert "phase 1 at 5 kcps failed in 3 of 3 attempts" in run.experiments[0].reason
+    reason = run.experiments[0].reason
+    assert "phase 1 at 5 kcps failed in 3 of 3 attempts" in reason
+    assert reason.endswith(", or do without 1 connection of 20,000 by `phase1_loss: 1`")
+
+
+def test_nobody_is_advised_to_do_without_many_connections(tmp_path: Path) -> None:
+    _, run = measure(tmp_path / "run", OWN, gateway={"forward_loss_ratio": 0.0011})
+    assert "phase1_loss" not in run.experiments[0].reason
 
 
 def test_a_result_with_all_connections_says_nothing_of_missing_ones(tmp_path: Path) -> None:

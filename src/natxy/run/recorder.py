@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Verdict
@@ -22,6 +23,9 @@ from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
+
+FEW_MISSING: Final = 0.001
+"""The largest share of connections that phase 2 is advised to do without."""
 
 
 @dataclass
@@ -76,7 +80,7 @@ class TrialRecorder:
         return no_result(
             experiment.procedure,
             f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
-            "enlarge the gateway's table",
+            f"enlarge the gateway's table{_do_without(trial)}",
         )
 
     def missing_connections(self) -> str:
@@ -156,6 +160,15 @@ class TrialRecorder:
             self._last_invalid = trial
         elif trial.result.verdict != Verdict.PASS and trial.purpose == Purpose.PREPARE:
             self._last_failed_phase1 = trial
+
+
+def _do_without(phase1: FinishedTrial) -> str:
+    """Returns the advice to do without the connections that phase 1 lost; empty if they are not few."""
+    missing = max(stream.lost for stream in phase1.result.streams)
+    planned = max(stream.planned for stream in phase1.result.streams)
+    if not 0 < missing <= FEW_MISSING * planned:
+        return ""
+    return f", or do without {counted(missing, 'connection')} of {planned:,} by `phase1_loss: {missing}`"
 
 
 def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
