@@ -55,6 +55,10 @@ class DutLostError(DutError):
     """The DUT does not answer any more."""
 
 
+class GatewayDiedError(DutError):
+    """The DUT answers, and a process or an interface that the gateway was made of is gone."""
+
+
 class GatewayMissingError(DutError):
     """A program or kernel module of the gateway is not installed; its experiments are skipped."""
 

@@ -169,6 +169,12 @@ class Gateway(ABC, Generic[ConfigT]):
     def wait_ready(self) -> None:
         """Returns when the gateway forwards. A driver whose `apply` ensures this needs no implementation."""
 
+    def check_alive(self) -> None:
+        """Raises GatewayDiedError, which names what is gone, when the gateway is not there any more.
+
+        It is called between two trials, after each. A gateway that is a part of a kernel needs no implementation.
+        """
+
     def check(self, need: TableNeed) -> None:
         """PlanError when the table cannot hold the connections, or when they expire before the trial ends."""
 

@@ -49,7 +49,7 @@ class Reset(Procedure[ResetConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
         assert repetition.rate is not None
         watch = repetition.watch.that_only_records() if repetition.watch else None
-        recording = replace(repetition, watch=watch)
+        recording = replace(repetition, watch=watch, asks_alive=False)
         resets: list[_Reset] = []
 
         def step(attempt: Attempt) -> TrialResult | None:

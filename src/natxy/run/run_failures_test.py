@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from natxy.dut.drivers.simulated import SimulatedGateway
-from natxy.errors import DutError, EngineDiedError, PlanError
+from natxy.errors import DutError, EngineDiedError, GatewayDiedError, PlanError
 from natxy.events.listener import RunListener
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.yaml.loading import load_plan
@@ -63,6 +63,41 @@ def test_a_dut_that_fails_is_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     assert (failed.state, failed.reason) == (State.FAILED, "the table cannot be cleared")
     assert failed.repetitions[0].state == State.FAILED
     assert rate.state == State.DONE
+
+
+class Dies:
+    """Makes simulated gateways die by the end of the third trial, until another one is set up."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        monkeypatch.setattr(SimulatedGateway, "check_alive", lambda _: self._check())
+        monkeypatch.setattr(SimulatedGateway, "apply", lambda _: None)
+
+    def _check(self) -> None:
+        self.asked += 1
+        if self.asked == 3:
+            raise GatewayDiedError("its process gw (pid 7) ended")
+
+
+def test_a_gateway_that_dies_ends_its_experiment_without_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = Dies(monkeypatch)
+    code, run = measure(tmp_path / "run", FORWARDING, RATE, order="experiments", repeat=1)
+    assert code == 4
+    died, rate = run.experiments
+    assert died.state == State.FAILED
+    assert died.reason.startswith("the gateway died by the end of traffic at ")
+    assert "its process gw (pid 7) ended; " in died.reason
+    [repetition] = died.repetitions
+    assert (repetition.state, repetition.value, repetition.reason) == (State.FAILED, None, died.reason)
+    # The trial in which it died is in no search.
+    assert len(repetition.trials) == 2
+    assert rate.state == State.DONE
+    assert dies.asked == 3 + len(rate.repetitions[0].trials)
+    # A resumed run measures that trial again.
+    plan = load_plan(tmp_path / "run" / PLAN_FILE)
+    assert resume_plan(plan, tmp_path / "run", RunListener()) == 0
 
 
 @pytest.mark.parametrize("experiment", [FORWARDING, RATE, VALIDATED, PHASE2 | {"phase1_rate": "1k", "baseline": None}])

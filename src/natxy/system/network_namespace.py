@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,15 @@ OWN: Final = Path("/proc/self/ns/net")
 # From <asm-generic/socket.h> and <linux/sched.h>; Python 3.11 has no name for them.
 _SO_NETNS_COOKIE: Final = 71
 _CLONE_NEWNET: Final = 0x40000000
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, and the one that started it or has adopted it."""
+
+    pid: int
+    parent: int
+    name: str
 
 
 def own_cookie() -> int:
@@ -66,8 +76,35 @@ def find_namespace(cookie: int) -> Path | None:
     return None
 
 
+def processes_in(namespace: Path) -> list[Process]:
+    """Returns the processes in the namespace that the file stands for, without those that have ended. Needs root."""
+    try:
+        inode = namespace.stat().st_ino
+    except OSError:
+        return []
+    return [process for pid in _pids() if (process := _process_in(inode, pid))]
+
+
+def _process_in(inode: int, pid: int) -> Process | None:
+    folder = Path(f"/proc/{pid}")
+    try:
+        if (folder / "ns/net").stat().st_ino != inode:
+            return None
+        stat = (folder / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The second field, the program's name, may contain spaces and brackets (proc(5)).
+    name = stat[stat.index("(") + 1 : stat.rindex(")")]
+    state, parent, *_ = stat[stat.rindex(")") + 2 :].split()
+    return None if state in "ZX" else Process(pid, int(parent), name)
+
+
+def _pids() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
+
+
 def _candidates() -> Iterator[Path]:
     yield OWN
     if NAMED.is_dir():
         yield from sorted(NAMED.iterdir())
-    yield from (Path(f"/proc/{entry}/ns/net") for entry in os.listdir("/proc") if entry.isdecimal())
+    yield from (Path(f"/proc/{pid}/ns/net") for pid in _pids())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.system.network_namespace import OWN, cookie_of, find_namespace, own_cookie
+from natxy.system.network_namespace import OWN, Process, cookie_of, find_namespace, own_cookie, processes_in
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], check=False, capture_output=True).returncode != 0,
@@ -54,3 +54,16 @@ def test_what_is_no_namespace_has_no_cookie(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert cookie_of(tmp_path / "file") is None
     assert cookie_of(tmp_path / "nothing") is None
+
+
+def test_the_processes_inside_are_listed_until_they_end(other: Path) -> None:
+    pid = int(other.parts[2])
+    # The shell may not have become `sleep` yet.
+    [process] = processes_in(other)
+    assert process in {Process(pid, os.getpid(), name) for name in ("sh", "sleep")}
+    own = next(process for process in processes_in(OWN) if process.pid == os.getpid())
+    assert own.parent == os.getppid()
+    # The file of a process that has ended stands for no namespace.
+    os.kill(pid, 9)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert processes_in(other) == []

@@ -11,6 +11,7 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.messages.common import Side
 from natxy.errors import PlanError
 from natxy.system.ledger import Kind, Ledger
+from natxy.system.network_namespace import NAMED, processes_in
 from natxy.system.process_owner import Owner
 
 
@@ -30,7 +31,7 @@ class LabNamespaces:
 
     def dut_processes(self) -> list[int]:
         """Returns the processes in the DUT's namespace."""
-        return [int(pid) for pid in run_program(["ip", "netns", "pids", self.dut]).stdout.split()]
+        return [process.pid for process in processes_in(NAMED / self.dut)]
 
     def host(self, side: Side) -> str:
         return f"natxy-{self.owner}-{side}-host"

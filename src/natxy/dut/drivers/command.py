@@ -9,9 +9,10 @@ import time
 from collections.abc import Sequence
 
 from natxy.dut.base import Capability, DutDescription, Gateway
+from natxy.dut.linux.made import Existing, existing, gone
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.secrets import Secrets, unreadable_secrets
-from natxy.errors import DutError
+from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.command import Command, CommandConfig
 from natxy.plan.model.addresses import IPNetwork
 
@@ -51,6 +52,9 @@ class CommandGateway(Gateway[CommandConfig]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._secrets = Secrets()
+        # What the DUT had before `apply`, and what of the gateway is there since it was last ready.
+        self._before: Existing | None = None
+        self._made = Existing()
         pool = self.addresses.public
         self._meanings = {
             "{left}": self.interfaces.left,
@@ -68,10 +72,14 @@ class CommandGateway(Gateway[CommandConfig]):
                 self._meanings["{mapped_ipv6}"] = _host_or_network(mapping.ipv6)
 
     def apply(self) -> None:
+        # Asked once, so that a reset is no longer than its commands.
+        if self._before is None and self.config.alive is None and self.config.apply:
+            self._before = existing(self.transport)
         with self.removed_on_error():
             self._run_all(self.config.apply)
 
     def remove(self) -> None:
+        self._made = Existing()
         self._run_all(self.config.remove)
 
     def restart(self) -> None:
@@ -88,17 +96,20 @@ class CommandGateway(Gateway[CommandConfig]):
 
     def wait_ready(self) -> None:
         """Repeats the plan's command until it succeeds. A DUT that cannot be reached, as it boots, is not ready."""
-        if self.config.wait_ready is None:
-            return
-        deadline = time.monotonic() + self.config.timeout
-        while True:
-            try:
-                self._run(self.config.wait_ready)
-                return
-            except DutError as error:
-                if time.monotonic() > deadline:
-                    raise DutError(f"the gateway was not ready within {self.config.timeout:g} s: {error}") from error
-            time.sleep(0.1)
+        if self.config.wait_ready is not None:
+            self._repeat(self.config.wait_ready)
+        if self._before is not None:
+            self._made = existing(self.transport) - self._before
+
+    def check_alive(self) -> None:
+        """Runs the plan's `alive`. Without that, looks for the interfaces and processes which `apply` made."""
+        if self.config.alive is not None:
+            done = self._run(self.config.alive, check=False)
+            if done.returncode != 0:
+                output = self._secrets.masked((done.stderr or done.stdout).strip()) or "nothing"
+                raise GatewayDiedError(f"its `alive` failed with exit code {done.returncode}; it printed: {output}")
+        elif self._made and (missing := gone(self._made, existing(self.transport))):
+            raise GatewayDiedError(missing)
 
     def describe(self) -> DutDescription:
         version = "unknown: the plan has no `version`"
@@ -130,12 +141,24 @@ class CommandGateway(Gateway[CommandConfig]):
             return None
         return self._run(self.config.count).number()
 
+    def _repeat(self, command: Command) -> None:
+        """Runs the command until it succeeds."""
+        deadline = time.monotonic() + self.config.timeout
+        while True:
+            try:
+                self._run(command)
+                return
+            except DutError as error:
+                if time.monotonic() > deadline:
+                    raise DutError(f"the gateway was not ready within {self.config.timeout:g} s: {error}") from error
+            time.sleep(0.1)
+
     def _run_all(self, commands: list[Command]) -> None:
         for command in commands:
             self._run(command)
 
-    def _run(self, command: Command) -> CompletedCommand:
-        return self._secrets.run(self.transport, self._meant(command), timeout_s=self.config.timeout)
+    def _run(self, command: Command, *, check: bool = True) -> CompletedCommand:
+        return self._secrets.run(self.transport, self._meant(command), timeout_s=self.config.timeout, check=check)
 
     def _shown(self, *commands: Command) -> str:
         return "; ".join(shlex.join(self._meant(command)) for command in commands)

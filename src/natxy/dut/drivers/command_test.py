@@ -12,7 +12,7 @@ from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
-from natxy.errors import DutError
+from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
 from natxy.system.machine_sysctls import MachineSysctls
@@ -90,6 +90,69 @@ def test_readiness_that_never_comes() -> None:
     dut = gateway(wait_ready=shell("echo booting; exit 7"), timeout="1s")
     with pytest.raises(DutError, match=r"not ready within 1 s: .* exit code 7; it printed: booting"):
         dut.wait_ready()
+
+
+def test_the_plan_s_own_command_says_whether_it_is_alive(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    dut = gateway(apply=[["touch", str(mark)]], remove=[["rm", "-f", str(mark)]], alive=["cat", str(mark)])
+    dut.apply()
+    dut.wait_ready()
+    dut.check_alive()
+    dut.remove()
+    with pytest.raises(
+        GatewayDiedError, match=r"^its `alive` failed with exit code 1; it printed: cat: .*No such file"
+    ):
+        dut.check_alive()
+
+
+class Interfaces(LocalTransport):
+    """A machine whose interfaces are the files of a folder, which the commands make."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(MachineSysctls())
+        self._folder = folder
+        self.asked = 0
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        if list(argv) == ["ls", "/sys/class/net"]:
+            self.asked += 1
+            argv = ["ls", str(self._folder)]
+        return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+
+def test_an_interface_that_its_commands_made_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "lo").touch()
+    mine = str(tmp_path / "mine")
+    config = CommandConfig(apply=[["touch", mine]], remove=[["rm", "-f", mine]])
+    dut = CommandGateway(config, Interfaces(tmp_path), DutInterfaces("eth1", "eth2"), ADDRESSES)
+    dut.apply()
+    dut.wait_ready()
+    dut.check_alive()
+    (tmp_path / "mine").unlink()
+    with pytest.raises(GatewayDiedError, match=r"^its interface mine is gone$"):
+        dut.check_alive()
+    dut.restart()
+    dut.check_alive()
+    dut.remove()
+    dut.check_alive()
+
+
+def test_a_gateway_that_made_nothing_is_not_asked(tmp_path: Path) -> None:
+    transport = Interfaces(tmp_path)
+    dut = CommandGateway(CommandConfig(apply=[["true"]]), transport, DutInterfaces("eth1", "eth2"), ADDRESSES)
+    dut.apply()
+    dut.wait_ready()
+    asked = transport.asked
+    dut.check_alive()
+    assert transport.asked == asked
+    # Neither is one that was set up by someone else.
+    own = CommandGateway(CommandConfig(), transport, DutInterfaces("eth1", "eth2"), ADDRESSES)
+    own.apply()
+    own.wait_ready()
+    own.check_alive()
+    assert transport.asked == asked
 
 
 def test_restart_by_its_own_commands_and_else_by_setting_it_up_anew(tmp_path: Path) -> None:

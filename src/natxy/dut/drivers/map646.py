@@ -44,8 +44,7 @@ class Map646Gateway(TunGateway[Map646Config]):
             raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_REMEDY}")
         # A killed run may have left a map646 on a DUT that survives the run.
         self.uninstall()
-        path = self.run_path()
-        conf, pid = f"{path}.conf", f"{path}.pid"
+        conf, pid = f"{self.run_path}.conf", self.pid_file
         self.transport.run(["tee", conf], input=self._settings)
         # map646 stays in the foreground, which would block the transport.
         background = ["start-stop-daemon", "--start", "--background", "--make-pidfile", "--pidfile", pid]
@@ -55,11 +54,14 @@ class Map646Gateway(TunGateway[Map646Config]):
         self.route_to_tun(self._routed)
 
     def uninstall(self) -> None:
-        path = self.run_path()
-        conf, pid = f"{path}.conf", f"{path}.pid"
+        conf, pid = f"{self.run_path}.conf", self.pid_file
         stop = ["start-stop-daemon", "--stop", "--oknodo", "--retry", "2", "--remove-pidfile", "--pidfile", pid]
-        self.transport.run([*stop, "--name", self.config.program.rpartition("/")[2]], check=False)
+        self.transport.run([*stop, "--name", self.program_name], check=False)
         self.transport.run(["rm", "-f", conf, pid])
+
+    @property
+    def program_name(self) -> str:
+        return self.config.program.rpartition("/")[2][:15]
 
     def version(self) -> str:
         return f"map646 ({self.config.program}), {self.kernel()}"

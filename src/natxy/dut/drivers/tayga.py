@@ -52,8 +52,8 @@ class TaygaTranslator(TunGateway[TaygaT]):
         self.transport.run(["tayga", "--config", "/dev/stdin", "--mktun"], input=self._settings)
         self.route_to_tun(self._routed)
         # Tayga starts and ends again where it cannot write this file, and tells only the system's log.
-        self.transport.run(["tee", self._pid_file()], input="\n")
-        argv = [*pinned(self._cores), "tayga", "--config", "/dev/stdin", "--pidfile", self._pid_file()]
+        self.transport.run(["tee", self.pid_file], input="\n")
+        argv = [*pinned(self._cores), "tayga", "--config", "/dev/stdin", "--pidfile", self.pid_file]
         self.transport.run(argv, input=self._settings)
         super().install()
 
@@ -82,14 +82,11 @@ class TaygaTranslator(TunGateway[TaygaT]):
     def _stop(self) -> None:
         if pid := self._pid():
             self.transport.run(["kill", pid])
-        self.transport.run(["rm", "-f", self._pid_file()])
+        self.transport.run(["rm", "-f", self.pid_file])
         self.transport.run(["ip", "link", "del", self.tun], check=False)
 
-    def _pid_file(self) -> str:
-        return f"{self.run_path()}.pid"
-
     def _pid(self) -> str | None:
-        pid = self.transport.run(["cat", self._pid_file()], check=False).stdout.strip()
+        pid = self.transport.run(["cat", self.pid_file], check=False).stdout.strip()
         # After Tayga was killed, the number in its file may belong to another process.
         running = pid and self.transport.run(["cat", f"/proc/{pid}/comm"], check=False).stdout.strip() == "tayga"
         return pid if running else None

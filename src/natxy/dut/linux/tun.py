@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import ClassVar, Final
 
 from natxy.dut.base import ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.errors import GatewayDiedError
 from natxy.plan.model.addresses import IPNetwork
 
 # By default the interface holds 500 frames, fewer than arrive in a burst while the process has lost its core.
 _QUEUE_LENGTH: Final = 10_000
+# Prints three lines; that of a file which does not exist is empty.
+_ASK: Final = """
+pid=; name=; interface=
+{ read -r pid < "$1"; read -r name < "/proc/$pid/comm"; } 2> /dev/null
+[ -e "/sys/class/net/$2" ] && interface=$2
+printf '%s\n' "$pid" "$name" "$interface"
+"""
 
 
 class TunGateway(LinuxGateway[ConfigT]):
@@ -22,6 +31,7 @@ class TunGateway(LinuxGateway[ConfigT]):
     tun: ClassVar[str]
     """The TUN interface."""
 
+    @cached_property
     def run_path(self) -> str:
         """Returns the start of the names of the process's files, which has the network namespace in it.
 
@@ -29,6 +39,26 @@ class TunGateway(LinuxGateway[ConfigT]):
         """
         namespace = self.transport.run(["readlink", "/proc/self/ns/net"]).stdout
         return f"/run/natxy-{self.process}-{''.join(filter(str.isdigit, namespace))}"
+
+    @property
+    def program_name(self) -> str:
+        """The name of the process as the kernel has it, of at most 15 characters."""
+        return self.process
+
+    @property
+    def pid_file(self) -> str:
+        """Returns the file with the number of the process."""
+        return f"{self.run_path}.pid"
+
+    def check_alive(self) -> None:
+        """Looks for the process and its interface."""
+        asked = self.transport.run(["sh", "-c", _ASK, "sh", self.pid_file, self.tun], check=False)
+        pid, name, interface = (*asked.stdout.splitlines(), "", "", "")[:3]
+        # The number of a process that has ended may belong to another one.
+        ended = [] if name == self.program_name else [f"its process {self.program_name} (pid {pid or 'unknown'}) ended"]
+        missing = [] if interface == self.tun else [f"its interface {self.tun} is gone"]
+        if ended or missing:
+            raise GatewayDiedError(" and ".join([*ended, *missing]))
 
     def route_to_tun(self, networks: Iterable[IPNetwork]) -> None:
         """Sets the TUN interface up and routes `networks` to it."""

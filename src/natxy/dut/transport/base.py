@@ -13,6 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from natxy.errors import DutError
 from natxy.system.ledger import Place
+from natxy.system.network_namespace import Process
 
 # The time-out of a change, and of its undoing. To resize a table of a billion entries is to move them all.
 LONGEST_S: Final = 3600.0
@@ -128,3 +129,11 @@ class ProgramStarter(Protocol):
 
     def inside(self, argv: Sequence[str]) -> list[str]:
         """Returns the command that starts `argv` where the DUT's commands run."""
+
+
+@runtime_checkable
+class ProcessLister(Protocol):
+    """A transport to a DUT on this machine that can list the processes which run there by natxy's doing."""
+
+    def processes(self) -> list[Process]:
+        """Returns all processes of a network namespace that natxy made, and none of another place."""

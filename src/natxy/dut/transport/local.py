@@ -11,7 +11,7 @@ from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.system.ledger import Place, here, own_network
 from natxy.system.machine_sysctls import MachineSysctls
-from natxy.system.network_namespace import NAMED, cookie_of
+from natxy.system.network_namespace import NAMED, Process, cookie_of, processes_in
 from natxy.system.programs import end_session
 
 
@@ -49,10 +49,14 @@ class NetnsTransport(LocalTransport):
     def __init__(self, namespace: str, machine: MachineSysctls, cores: Sequence[int] = (), *, own: bool = True) -> None:
         super().__init__(machine, cores)
         self.namespace = namespace
+        self._own = own
         self.network = OwnSysctls(self, (lambda: None) if own else self.place)
 
     def place(self) -> Place:
         return here(namespace=cookie_of(NAMED / self.namespace))
+
+    def processes(self) -> list[Process]:
+        return processes_in(NAMED / self.namespace) if self._own else []
 
     def inside(self, argv: Sequence[str]) -> list[str]:
         return ["ip", "netns", "exec", self.namespace, *super().inside(argv)]

@@ -30,14 +30,16 @@ class Secrets:
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def run(self, transport: Transport, argv: Sequence[str], *, timeout_s: float) -> CompletedCommand:
+    def run(
+        self, transport: Transport, argv: Sequence[str], *, timeout_s: float, check: bool = True
+    ) -> CompletedCommand:
         """Runs a command. Its output is as the program printed it; `argv` and errors are masked.
 
         Raises DutError as `Transport.run` does, and for a secret that cannot be read.
         """
         resolved = [_REFERENCE.sub(self._secret, word) for word in argv]
         try:
-            done = transport.run(resolved, timeout_s=timeout_s)
+            done = transport.run(resolved, timeout_s=timeout_s, check=check)
         except DutError as error:
             # Without the original, whose text has the secret.
             raise type(error)(self.masked(str(error))) from None

@@ -39,6 +39,9 @@ class CommandConfig(GatewayModel):
     """Commands that undo `apply`; no error when there is nothing to undo."""
     wait_ready: Command | None = None
     """Command that is repeated until it succeeds."""
+    alive: Command | None = None
+    """Command that fails once the gateway is gone, run after every trial; by default the interfaces and processes that
+    `apply` made are looked for."""
     clear: list[Command] = Field(default=[])
     """Commands that empty the connection tracking table."""
     count: Command | None = None
@@ -66,7 +69,7 @@ class CommandConfig(GatewayModel):
     def commands(self) -> list[Command]:
         """All commands."""
         several = (self.apply, self.remove, self.clear, self.restart, self.set_cores, self.describe)
-        single = (self.wait_ready, self.count, self.version)
+        single = (self.wait_ready, self.alive, self.count, self.version)
         return [*(command for each in several for command in each), *filter(None, single)]
 
     @property

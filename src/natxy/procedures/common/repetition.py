@@ -12,8 +12,10 @@ from typing import Any, Final, Protocol
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.crowding import crowding
+from natxy.procedures.common.death import came_through
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.replay import Replay
@@ -95,8 +97,9 @@ class Repetition:
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
     field. `rate` is in the procedure's unit. `ceiling_fps` is the rate per direction that the tester passes without a
     gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
-    disturbed. `learn` sends learning frames; None if nothing learns from them. `set_up_again` sets the gateway up on a
-    DUT that has booted; None if the DUT is no machine of its own.
+    disturbed. `learn` sends learning frames; None if nothing learns from them. `asks_alive` is false where trials take
+    the gateway away themselves. `set_up_again` sets the gateway up on a DUT that has booted; None if the DUT is no
+    machine of its own.
     """
 
     experiment: Experiment
@@ -111,6 +114,7 @@ class Repetition:
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
     learn: Callable[[], None] | None = None
+    asks_alive: bool = True
     set_up_again: Callable[[], None] | None = None
     replay: Replay = field(default_factory=Replay)
     paused: PausedAttempts = field(default_factory=PausedAttempts)
@@ -153,7 +157,8 @@ class Repetition:
         A loss that the tester's pauses may explain is the gateway's if earlier attempts at the step contradict that. A
         failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
         in the last attempt that a step may take the failure stands, because otherwise nothing would decide. Returns the
-        stored result instead if the trial was run before the run was resumed.
+        stored result instead if the trial was run before the run was resumed. Raises GatewayDiedError, and stores
+        nothing, if the gateway is gone after the trial.
         """
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
@@ -167,6 +172,7 @@ class Repetition:
         result = self.paused.weigh(attempt, kind, run(self._seed(attempt, kind), on_progress))
         absence = self._absence()
         load = self.watch.load() if self.watch else None
+        self._check_alive(trial_title(kind, rate_fps), result)
         why = self._disturbance(result, absence, load)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
@@ -176,6 +182,17 @@ class Repetition:
         finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load)
         self.observer.finished(finished)
         return result
+
+    def _check_alive(self, trial: str, result: TrialResult | None = None) -> None:
+        """Raises GatewayDiedError if the gateway is gone after a trial, which then says nothing about its rate."""
+        if not self.asks_alive:
+            return
+        try:
+            with self.gateway() as gateway:
+                gateway.check_alive()
+        except GatewayDiedError as died:
+            so_far = f"; {came_through(result.streams)}" if result else ""
+            raise GatewayDiedError(f"the gateway died by the end of {trial}: {died}{so_far}") from died
 
     def _absence(self) -> Absence | None:
         """Returns the absence of the gateway's core during the trial that has just ended."""
@@ -205,6 +222,7 @@ class Repetition:
         """Runs one test between hosts, stores its transfers and returns them by direction."""
         started_at = timestamp()
         found = self.hosts.transfer(test)
+        self._check_alive(f"test {number}")
         self.observer.transferred(number, started_at, test, found)
         return found
 

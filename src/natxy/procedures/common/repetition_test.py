@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
+from natxy.errors import GatewayDiedError
 from natxy.plan.model.timing import LAB_TIMING, RFC_TIMING
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.repetition import LONGEST_REST_S, FinishedTrial, Repetition, rest_s
@@ -36,7 +38,10 @@ class Machine:
         self.finished: list[FinishedTrial] = []
         self.load = DutLoad(elapsed_s=1.0, cores=())
         self._absence = absence
-        self.gateway = SimpleNamespace(pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"))
+        self.gateway = SimpleNamespace(
+            pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"), check_alive=self._check_alive
+        )
+        self.missing = ""
         self.watch = SimpleNamespace(
             begin=lambda: self.done.append("watch"), end=self._end, load=lambda: self.load, buffer_frames=1000, cores=1
         )
@@ -45,6 +50,10 @@ class Machine:
             trial_started=lambda *_: lambda _: None,
             finished=self.finished.append,
         )
+
+    def _check_alive(self) -> None:
+        if self.missing:
+            raise GatewayDiedError(self.missing)
 
     def _end(self) -> Absence | None:
         self.done.append("watched")
@@ -134,6 +143,30 @@ def test_a_gateway_that_polls_knows_its_absence_better_than_linux() -> None:
     machine = Machine(Absence(0.05, stolen_s=0.01), pause_s=0.002)
     machine.run(failed())
     assert machine.finished[0].absence == Absence(0.002, stolen_s=0.01)
+
+
+def test_a_gateway_that_is_gone_ends_the_repetition_and_its_trial_does_not_count() -> None:
+    machine = Machine()
+    machine.missing = "its process gw (pid 7) ended"
+    half = failed(50_000)
+    counts = {"received": 50_000, "received_per_second": [50_000]}
+    half = half.model_copy(update={"streams": [half.streams[0].model_copy(update=counts)]})
+    with pytest.raises(GatewayDiedError) as died:
+        machine.run(half)
+    assert str(died.value) == (
+        "the gateway died by the end of traffic at 100 kfps per direction: its process gw (pid 7) ended; it forwarded "
+        "50,000 frames of this trial, until about 500 ms of it"
+    )
+    assert machine.finished == []
+    assert machine.done == ["watch", "run", "watched"]
+
+
+def test_where_a_trial_takes_the_gateway_away_it_is_not_asked() -> None:
+    machine = Machine()
+    machine.missing = "its process gw (pid 7) ended"
+    reset = replace(machine.repetition(), asks_alive=False)
+    reset.trial(Attempt(1, 1, 1e5), TrialKind.TRAFFIC, Purpose.MEASURE, 1e5, lambda *_: failed())
+    assert len(machine.finished) == 1
 
 
 def test_a_table_is_emptied_before_every_attempt_after_the_rest() -> None:
