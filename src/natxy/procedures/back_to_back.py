@@ -20,11 +20,11 @@ from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.phase1 import phase1_s
 from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.steps import sample_of, valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import traffic_step
 from natxy.search.binary import LongestSearch
-from natxy.search.outcome import Attempt
+from natxy.search.outcome import Attempt, Sample
 
 # The largest difference between two clocks that are both within Ethernet's ±100 ppm.
 CLOCK_TOLERANCE: Final = 2e-4
@@ -48,7 +48,7 @@ class BackToBack(Procedure[BackToBackConfig]):
             )
         bursts = _Bursts(repetition, config)
         search = _search(config, repetition.experiment.turn_frames)
-        passed, failed = search.run(bursts.pass_at)
+        passed, failed = search.run(bursts.tried)
         implied_s = passed / config.maximum_fps
         corrected_s = implied_s * (1 - throughput_fps / config.maximum_fps)
         figures = {"burst": passed, "implied_buffer": implied_s, "corrected_buffer": corrected_s}
@@ -93,16 +93,16 @@ class _Bursts:
     steps: int = 0
     last_reason: str = ""
 
-    def pass_at(self, frames: int) -> bool:
-        """Returns True if a burst of `frames` passes. Loss is verified, since its cause may be another than a full
+    def tried(self, frames: int) -> Sample:
+        """Sends bursts of `frames`, up to one that passes. Loss is verified, since its cause may be another than a full
         buffer (RFC 9004 §6.2)."""
-        return any(self._passes(frames) for _ in range(1 + self.config.loss_verification))
-
-    def _passes(self, frames: int) -> bool:
-        self.steps += 1
-        result = valid_step(self.repetition, self.steps, frames, self._send)
-        self.last_reason = result.reason
-        return result.verdict == Verdict.PASS
+        for _ in range(1 + self.config.loss_verification):
+            self.steps += 1
+            result = valid_step(self.repetition, self.steps, frames, self._send)
+            self.last_reason = result.reason
+            if result.verdict == Verdict.PASS:
+                break
+        return sample_of(result)
 
     def _send(self, attempt: Attempt) -> TrialResult | None:
         experiment, maximum_fps = self.repetition.experiment, self.config.maximum_fps

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame loss rate (RFC 2544 §26.3): from 100 % of the maximum rate down, until two steps in a row lose nothing."""
+"""Frame loss rate (RFC 2544 §26.3): from 100 % of the maximum rate down, until two steps in a row lose nothing.
+
+A step that lost more than one at a higher rate did is carried out once more, and the second result counts.
+"""
 
 from __future__ import annotations
+
+from itertools import count
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.caveats import Caveat
@@ -12,10 +17,11 @@ from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.steps import sample_of, valid_step
 from natxy.procedures.common.streams import is_of, traffic_request
 from natxy.procedures.common.traffic import by_direction, traffic_step
 from natxy.results.curves import Axis, Curve
+from natxy.search.contradictions import Contradicted, Trials
 from natxy.search.outcome import Attempt
 
 
@@ -30,9 +36,14 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
         lossless: list[float] = []  # the latest rates in a row that lost nothing
         lowest_lossy: float | None = None
         at_maximum: dict[str, float | None] = {}
-        for number, percent in enumerate(self.config.offered_percents(), 1):
+        trials, numbers = Trials(), count(1)
+        for percent in self.config.offered_percents():
             rate_fps = self.config.maximum_fps * percent / 100
-            result = valid_step(repetition, number, rate_fps, step)
+            result = valid_step(repetition, next(numbers), rate_fps, step)
+            if trials.contradiction(trials.add(rate_fps, sample_of(result))):
+                result = valid_step(repetition, next(numbers), rate_fps, step)
+                if still := trials.contradiction(trials.add(rate_fps, sample_of(result))):
+                    raise Contradicted(still)
             at_maximum = at_maximum or {direction: _lost_percent(result, direction) for direction in STREAMS}
             for stream in result.streams:
                 losses.setdefault(stream.name, []).append((percent, 100 * stream.lost / stream.planned))

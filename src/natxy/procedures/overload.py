@@ -12,9 +12,10 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.overload import OverloadConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import find_rate
+from natxy.procedures.common.steps import find_rate, sample_of, valid_step
 from natxy.procedures.throughput import throughput_step
-from natxy.search.outcome import SearchResult
+from natxy.search.contradictions import Contradicted
+from natxy.search.outcome import Contradiction, SearchResult, Tried
 
 
 class Overload(Procedure[OverloadConfig]):
@@ -25,6 +26,8 @@ class Overload(Procedure[OverloadConfig]):
             figures = {"degradation": None, "single": 0.0, "many": None}
             return ProcedureResult(figures, upper_bound=single.upper_bound, remark=f"one flow: {single_remark}")
         many, many_remark = find_rate(repetition, lambda attempt: throughput_step(repetition, attempt), single.steps)
+        if many.lower_bound is None:
+            _hold(one_flow, single.rate, single.steps + many.steps + 1)
         degradation, bound = _degradation_percent(single, many)
         remarks = {"one flow": single_remark, "all flows": many_remark}
         return ProcedureResult(
@@ -35,6 +38,15 @@ class Overload(Procedure[OverloadConfig]):
 
     def expected_steps(self, experiment: Experiment) -> int:
         return 2 * super().expected_steps(experiment)
+
+
+def _hold(repetition: Repetition, rate_fps: float, number: int) -> None:
+    """Tries the rate of one flow again. Contradicted if it loses most frames: many flows are then not the cause."""
+    result = valid_step(repetition, number, rate_fps, lambda attempt: throughput_step(repetition, attempt))
+    sample = sample_of(result)
+    if 2 * sample.lost >= sample.frames:
+        again = Tried(1, rate_fps, passed=False, lost=sample.lost / sample.frames)
+        raise Contradicted(Contradiction(again, Tried(0, rate_fps, passed=True, lost=0.0)))
 
 
 def _degradation_percent(single: SearchResult, many: SearchResult) -> tuple[float | None, float | None]:

@@ -21,6 +21,7 @@ from natxy.plan.model.timing import TimingPreset
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
+from natxy.procedures.common.contradictions import why_no_result
 from natxy.procedures.common.phase1 import establish
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
@@ -29,8 +30,9 @@ from natxy.procedures.connection_rate import validate, validated_s
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose
 from natxy.search.capacity import CapacityResult, CapacitySearch
+from natxy.search.contradictions import Contradicted
 from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Kept
-from natxy.search.outcome import Attempt, NeverPrepared, Outcome, SearchResult, TesterLimitReached
+from natxy.search.outcome import Attempt, NeverPrepared, Outcome, Sample, SearchResult, TesterLimitReached
 
 # A rate lower by this factor shows whether a table is full or only slow.
 SLOWER: Final = 4
@@ -50,7 +52,7 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
         failures = _failures(repetition.experiment)
-        first = rates.run(lambda attempt: _outcome(keep, initial, attempt.rate, failures))
+        first = rates.run(lambda attempt: _initial(keep, initial, attempt.rate, failures))
         if first.lower_bound is None:
             _recover(repetition)
             none = no_result(config, f"at no rate were all {initial:,} initial connections kept")
@@ -64,7 +66,11 @@ class TableCapacity(Procedure[TableCapacityConfig]):
             bool(config.shortcut),
             failures,
         )
-        found = search.run(initial, first.rate, keep)
+        try:
+            found = search.run(initial, first.rate, keep)
+        except Contradicted as contradicted:
+            _recover(repetition)
+            return no_result(config, why_no_result(contradicted, Unit.CONNECTIONS))
         remark = "; ".join(filter(None, (_remark(repetition, found, keep), _rate_remark(first))))
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
@@ -125,10 +131,13 @@ def _failures(experiment: Experiment) -> int:
     return 1 if experiment.timing.preset == TimingPreset.RFC else FAILURES
 
 
-def _outcome(keep: Establish, connections: int, rate: float, failures: int) -> Outcome:
-    """Returns FAIL if as many attempts as have to agree on a failure all lost connections."""
-    attempts = min(failures, FAILURES_OF_RATES)
-    return Outcome.PASS if any(keep(connections, rate).passed for _ in range(attempts)) else Outcome.FAIL
+def _initial(keep: Establish, connections: int, rate: float, failures: int) -> Sample:
+    """Returns a failure if as many attempts as have to agree on a failure all lost connections."""
+    for _ in range(min(failures, FAILURES_OF_RATES)):
+        kept = keep(connections, rate)
+        if kept.passed:
+            return Sample(Outcome.PASS, connections, 0)
+    return Sample(Outcome.FAIL, connections, connections - kept.connections)
 
 
 def _remark(repetition: Repetition, found: CapacityResult, keep: Establish) -> str:

@@ -9,11 +9,13 @@ from functools import partial
 from natxy.errors import HostError, TesterLimitError
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.base import ProcedureResult, no_result
+from natxy.procedures.common.contradictions import why_no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.replay import AttemptCutShort, Replay
 from natxy.procedures.registry import procedure_of
 from natxy.results.records import RepetitionRecord, State
 from natxy.run.recorder import TrialRecorder
+from natxy.search.contradictions import Contradicted
 from natxy.search.outcome import NeverPrepared, TesterLimitReached
 
 
@@ -46,6 +48,9 @@ def measure_repetition(
             result = replace(result, remark="; ".join(filter(None, (result.remark, missing))))
         except NeverPrepared as never:
             result = recorder.without_connections(never, repetition.experiment)
+        except Contradicted as contradicted:
+            procedure = repetition.experiment.procedure
+            result = no_result(procedure, why_no_result(contradicted, procedure.step_unit))
     except TesterLimitReached as limit:
         reason = recorder.limit_reason(limit)
         finish(State.TESTER_LIMIT, lower_bound=limit.lower_bound, upper_bound=limit.upper_bound, reason=reason)

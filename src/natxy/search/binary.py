@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from natxy.search.outcome import Attempt, Measure, Outcome, SearchResult, TesterLimitReached, try_rate
+from natxy.search.contradictions import Trials
+from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, TesterLimitReached, decisive
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,40 @@ class BinarySearch:
         if self.max_invalid < 1:
             raise ValueError(f"expected max_invalid of at least 1, got {self.max_invalid}")
 
-    def run(self, measure: Measure) -> SearchResult:
+    def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
         """Searches the rate. Below a rate that the tester cannot send, the search goes on.
 
         NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when a lower rate changes nothing,
-        or there is none and no rate was decided.
+        or there is none and no rate was decided. Contradicted when the trials contradict each other.
         """
         known = _Known()
-        while (rate := self._next_rate(known)) is not None:
+
+        def decided(rate: float) -> Sample:
             known.steps += 1
             attempt = Attempt(known.steps, 1, rate, *self._bracket(known))
             try:
-                known.add(rate, try_rate(measure, attempt, self.max_invalid))
+                return decisive(measure, attempt, self.max_invalid)
             except TesterLimitReached as limit:
                 limit.lower_bound, limit.upper_bound = known.passed, known.failed
-                if rate == known.unsent:
-                    known.unsent_again = rate
-                known.unsent = rate
-                undecided = rate == self.min_rate and known.passed is None and known.failed is None
-                if undecided or not limit.at_rate:
-                    raise
-        return SearchResult(known.passed, known.failed, known.steps, unsent_rate=known.unsent)
+                raise
+
+        while True:
+            while (rate := self._next_rate(known)) is not None:
+                try:
+                    known.add(rate, decided(rate))
+                except TesterLimitReached as limit:
+                    if rate == known.unsent:
+                        known.unsent_again = rate
+                    known.unsent = rate
+                    undecided = rate == self.min_rate and known.passed is None and known.failed is None
+                    if undecided or not limit.at_rate:
+                        raise
+            if known.trials.settle(known.passed, known.failed, decided):
+                break
+            known.raise_passed()
+        return SearchResult(
+            known.passed, known.failed, known.steps, unsent_rate=known.unsent, overcome=known.trials.overcome
+        )
 
     def narrow(self, lower: float, upper: float) -> bool:
         """Returns true when the bracket needs no further step."""
@@ -107,15 +121,22 @@ class _Known:
     unsent: float | None = None
     unsent_again: float | None = None
     steps: int = 0
+    trials: Trials = field(default_factory=Trials)
 
-    def add(self, rate: float, outcome: Outcome) -> None:
-        """Adds the outcome of a rate that was sent."""
-        if outcome == Outcome.PASS:
+    def add(self, rate: float, sample: Sample) -> None:
+        """Adds what decided on a rate that was sent."""
+        self.trials.add(rate, sample)
+        if sample.outcome == Outcome.PASS:
             self.passed = rate
         else:
             self.failed = rate
         if rate == self.unsent:
             self.unsent = None
+
+    def raise_passed(self) -> None:
+        """Makes the rate that had failed the highest that passed."""
+        assert self.failed is not None
+        self.passed, self.failed = self.failed, self.trials.failed_above(self.failed)
 
 
 @dataclass(frozen=True)
@@ -130,17 +151,24 @@ class LongestSearch:
     error: int
     step: int = 1
 
-    def run(self, passes: Callable[[int], bool]) -> tuple[int, int | None]:
-        """Returns the greatest number that passed, 0 if none did, and the smallest that failed, None if none did."""
-        passed, failed = 0, self.most + self.step
-        # `most` is tried only if all other steps point to it.
-        while (wide := failed - passed > self._width) or passed < self.most < failed:
-            tried = (passed + failed) // 2 // self.step * self.step if wide else self.most
-            if passes(tried):
-                passed = tried
-            else:
-                failed = tried
-        return passed, failed if failed <= self.most else None
+    def run(self, measure: Callable[[int], Sample]) -> tuple[int, int | None]:
+        """Returns the greatest number that passed, 0 if none did, and the smallest that failed, None if none did.
+
+        Contradicted when the trials contradict each other.
+        """
+        passed, failed, trials = 0, self.most + self.step, Trials()
+        while True:
+            # `most` is tried only if all other steps point to it.
+            while (wide := failed - passed > self._width) or passed < self.most < failed:
+                tried = (passed + failed) // 2 // self.step * self.step if wide else self.most
+                if trials.add(tried, measure(tried)).passed:
+                    passed = tried
+                else:
+                    failed = tried
+            upper = failed if failed <= self.most else None
+            if trials.settle(passed or None, upper, lambda number: measure(round(number))):
+                return passed, upper
+            passed, failed = failed, round(trials.failed_above(failed) or self.most + self.step)
 
     def expected_steps(self) -> int:
         """Returns the approximate number of steps, for estimates of time."""

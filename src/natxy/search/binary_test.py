@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from natxy import errors
 from natxy.search import outcome
 from natxy.search.binary import BinarySearch, LongestSearch
-from natxy.search.outcome import Attempt, Outcome
+from natxy.search.outcome import Attempt, Outcome, Sample
 
 LIMITS = BinarySearch(min_rate=10, max_rate=1000, absolute_error=10)
+
+
+def sample(outcome: Outcome) -> Sample:
+    """Returns a trial of a gateway that loses little above its limit."""
+    return Sample(outcome, 1000, 10 if outcome == Outcome.FAIL else 0)
 
 
 class Dut:
@@ -23,9 +28,9 @@ class Dut:
         self.truth = truth
         self.tried: list[Attempt] = []
 
-    def __call__(self, attempt: Attempt) -> Outcome:
+    def __call__(self, attempt: Attempt) -> Sample:
         self.tried.append(attempt)
-        return Outcome.PASS if attempt.rate <= self.truth else Outcome.FAIL
+        return sample(Outcome.PASS if attempt.rate <= self.truth else Outcome.FAIL)
 
 
 @given(truth=st.floats(min_value=1e3, max_value=1e6), error=st.floats(min_value=0.5, max_value=1e5))
@@ -86,9 +91,9 @@ UNDECIDED = st.lists(st.sampled_from([Outcome.INVALID, Outcome.UNPREPARED]), max
 def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecided: list[list[Outcome]]) -> None:
     dut = Dut(truth)
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> Sample:
         before = undecided[attempt.step - 1] if attempt.step <= len(undecided) else []
-        return before[attempt.number - 1] if attempt.number <= len(before) else dut(attempt)
+        return sample(before[attempt.number - 1]) if attempt.number <= len(before) else dut(attempt)
 
     assert LIMITS.run(measure) == LIMITS.run(Dut(truth))
 
@@ -97,8 +102,8 @@ def test_tries_that_decide_nothing_never_change_the_result(truth: float, undecid
 def test_below_the_testers_limit_the_search_goes_on(truth: float, limit: float) -> None:
     dut = Dut(truth)
 
-    def measure(attempt: Attempt) -> Outcome:
-        return Outcome.INVALID if attempt.rate > limit else dut(attempt)
+    def measure(attempt: Attempt) -> Sample:
+        return sample(Outcome.INVALID) if attempt.rate > limit else dut(attempt)
 
     found = LIMITS.run(measure)
     assert found.rate <= truth
@@ -114,9 +119,9 @@ def test_below_the_testers_limit_the_search_goes_on(truth: float, limit: float) 
 def test_what_the_tester_could_not_send_is_tried_again_at_the_end() -> None:
     tried: list[Attempt] = []
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> Sample:
         tried.append(attempt)
-        return Outcome.INVALID if attempt.rate > 600 else Outcome.PASS
+        return sample(Outcome.INVALID if attempt.rate > 600 else Outcome.PASS)
 
     found = LIMITS.run(measure)
     assert found.upper_bound is None
@@ -130,8 +135,8 @@ def test_what_the_tester_could_not_send_is_tried_again_at_the_end() -> None:
 def test_an_accident_of_the_tester_changes_nothing(truth: float, spoilt: int) -> None:
     dut = Dut(truth)
 
-    def measure(attempt: Attempt) -> Outcome:
-        return Outcome.INVALID if attempt.step == spoilt else dut(attempt)
+    def measure(attempt: Attempt) -> Sample:
+        return sample(Outcome.INVALID) if attempt.step == spoilt else dut(attempt)
 
     found, usual = LIMITS.run(measure), LIMITS.run(Dut(truth))
     assert found.rate == pytest.approx(usual.rate, abs=10)
@@ -143,9 +148,9 @@ def test_an_accident_of_the_tester_changes_nothing(truth: float, spoilt: int) ->
 def test_a_tester_that_sends_nothing_is_no_result(undecided: Outcome) -> None:
     tried: list[Attempt] = []
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> Sample:
         tried.append(attempt)
-        return undecided
+        return sample(undecided)
 
     with pytest.raises(outcome.TesterLimitReached, match="3 of 3 attempts at") as caught:
         LIMITS.run(measure)
@@ -231,9 +236,9 @@ def test_a_rate_may_have_a_single_attempt() -> None:
     search = replace(LIMITS, max_invalid=1)
     tried: list[Attempt] = []
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> Sample:
         tried.append(attempt)
-        return Outcome.UNPREPARED
+        return sample(Outcome.UNPREPARED)
 
     assert search.run(Dut(300)) == LIMITS.run(Dut(300))
     with pytest.raises(outcome.NeverPrepared, match="1 of 1 attempts"):
@@ -250,11 +255,11 @@ def test_an_error_below_what_floating_point_tells_apart_ends() -> None:
 def test_the_truth_is_found_within_the_error_or_a_step(most: int, truth: int, error: int, step: int) -> None:
     tried: list[int] = []
 
-    def passes(frames: int) -> bool:
+    def passes(frames: int) -> Sample:
         assert step <= frames <= most * step
         assert frames % step == 0
         tried.append(frames)
-        return frames <= truth
+        return sample(Outcome.PASS if frames <= truth else Outcome.FAIL)
 
     search = LongestSearch(most * step, error, step)
     passed, failed = search.run(passes)
@@ -271,9 +276,9 @@ def test_longest_numbers_are_multiples_of_the_step(most: int, error: int, step: 
     search = LongestSearch(most, error, step)
     tried: list[int] = []
 
-    def passes(number: int) -> bool:
+    def passes(number: int) -> Sample:
         tried.append(number)
-        return number <= 444
+        return sample(Outcome.PASS if number <= 444 else Outcome.FAIL)
 
     passed, failed = search.run(passes)
     assert failed is not None

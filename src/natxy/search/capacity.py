@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from natxy.search.contradictions import Contradicted
 from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Keeper
+from natxy.search.outcome import Contradiction, Tried
 
 Narrow = Callable[[float, float], bool]
 """Returns true when a bracket of rates needs no further trial."""
@@ -55,7 +57,10 @@ class CapacitySearch:
     failures: int = FAILURES
 
     def run(self, initial_connections: int, initial_rate: float, establish: Establish) -> CapacityResult:
-        """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0)."""
+        """Searches from `initial_connections` (C0), which are kept at `initial_rate` (R0).
+
+        Contradicted if the gateway no longer keeps the connections that it had kept.
+        """
         found = _Found(Keeper(establish, self.failures), {initial_connections: initial_rate})
         self._double(found)
         counted = found.keeper.last_kept if self.count else None
@@ -68,10 +73,20 @@ class CapacitySearch:
             else:
                 # It passes now: accidents had rejected it.
                 self._double(found)
+        self._hold(found)
         return CapacityResult(
             found.capacity, found.safe, found.rates[found.safe], found.too_many, upper, found.rates,
             full=found.keeper.last_full, rate_needed=self.gamma * found.rates[found.capacity],
         )  # fmt: skip
+
+    def _hold(self, found: _Found) -> None:
+        """Tries the capacity again if fewer than half as many connections were kept when there were too many."""
+        connections, kept = found.capacity, found.keeper.last_kept
+        if found.upper is None or 2 * kept >= connections or found.keeper.keeps(connections, found.rates[connections]):
+            return
+        lost = 1 - found.keeper.last_kept / connections
+        again, before = Tried(1, connections, passed=False, lost=lost), Tried(0, connections, passed=True, lost=0.0)
+        raise Contradicted(Contradiction(again, before))
 
     def _double(self, found: _Found) -> None:
         """Doubles the connections until they are too many, unless a greater number is known to be."""

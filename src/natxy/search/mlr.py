@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from natxy.search.outcome import Attempt, Outcome, SearchResult, TesterLimitReached, try_rate
+from natxy.search.contradictions import Trials
+from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, TesterLimitReached, decisive
 
 # The library is loaded where it is used. Loading takes up to 0.4 s, and most commands need no such search.
 if TYPE_CHECKING:
@@ -25,15 +26,6 @@ _NOT_THE_RANGE = 0.999
 _NOMINAL_TRIAL_S = 1.0
 # A tester that cannot send the highest rate is not asked for it again and again, since the search begins lower as well.
 _HASTE = 2
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The result of one trial: `frames` sent in the direction that lost most, of which `lost` were lost."""
-
-    outcome: Outcome
-    frames: int
-    lost: int
 
 
 @dataclass(frozen=True)
@@ -72,10 +64,20 @@ class MlrSearch:
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
         """Searches the rate, up to the highest that the tester sends.
 
-        NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when the tester sends or prepares
-        none.
+        NeverPrepared when no attempt at a rate is decisive, TesterLimitReached when the tester sends or prepares none,
+        and Contradicted when the trials contradict each other.
         """
         measurer = _Measurer(self, measure)
+        found = self._from_the_top(measurer)
+        # The library knows nothing of a bound that passes after all, so that it searches anew.
+        while not measurer.trials.settle(
+            found.lower_bound, found.upper_bound, lambda rate: self._decide(rate, measurer.anew)
+        ):
+            found = self._from_the_top(measurer)
+        return replace(found, steps=measurer.steps, overcome=measurer.trials.overcome)
+
+    def _from_the_top(self, measurer: _Measurer) -> SearchResult:
+        """Searches the rate, beginning with the highest; `steps` of the result is 0."""
         highest, more = self._highest_load(measurer, 0.0)
         while True:
             try:
@@ -92,7 +94,7 @@ class MlrSearch:
                 highest, more = self._highest_load(measurer, before)
             if highest == before:
                 unsent = measurer.limits[-1].rate if measurer.limits else None
-                return replace(found, steps=measurer.steps, unsent_rate=unsent)
+                return replace(found, unsent_rate=unsent)
 
     def _below(self, measurer: _Measurer, highest: float) -> SearchResult:
         """Searches from the lowest rate to `highest`; `steps` of the result is 0."""
@@ -125,25 +127,31 @@ class MlrSearch:
 
         As in the library, the rate is decided as soon as no further trial could change the outcome.
         """
-        trials = math.ceil(self.lengths.total / self.lengths.final)
-        tolerated = math.floor(self.exceed_ratio * trials * (1 + 1e-9))
-        failed = 0
-        for left in reversed(range(trials)):
-            failed += measurer.measure(self.lengths.final, rate).loss_ratio > self.goal_loss_ratio
-            if failed > tolerated:
-                return SearchResult(lower_bound=None, upper_bound=rate, steps=0)
-            if failed + left <= tolerated:
-                break
-        return SearchResult(lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate)
+        if self._decide(rate, measurer.sample).outcome == Outcome.PASS:
+            return SearchResult(lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate)
+        return SearchResult(lower_bound=None, upper_bound=rate, steps=0)
+
+    def _decide(self, rate: float, measure: Callable[[float, float], Sample]) -> Sample:
+        """Measures as often as the goal asks for; returns the trial that lost least of those with the outcome.
+
+        As in the library, the rate is decided as soon as no further trial could change the outcome.
+        """
+        samples: list[Sample] = []
+        while True:
+            samples.append(measure(self.lengths.final, rate))
+            failed = [sample for sample in samples if sample.outcome != Outcome.PASS]
+            if len(failed) > self.forgiven:
+                return min(failed, key=lambda sample: sample.lost / max(1, sample.frames))
+            if len(failed) + self.deciding - len(samples) <= self.forgiven:
+                return next(sample for sample in samples if sample.outcome == Outcome.PASS)
 
     def expected_steps(self) -> int:
         """Returns the approximate number of trials of a search, for estimates of time."""
         # Trials at the highest rate and at the rate that arrived there, then halving of the bracket that remains. The
         # loss may give the rate exactly; a 64th of the range is assumed.
         widths = math.log(self.max_rate / self.min_rate) / self.relative_error
-        trials = math.ceil(self.durations.total / self.durations.final) if self.durations else self.trials
         # One of the two bounds passes and the other fails, each as soon as it is decided.
-        return 3 + trials + math.ceil(math.log2(1 + widths / 64))
+        return 3 + self.deciding + math.ceil(math.log2(1 + widths / 64))
 
     @property
     def goal_loss_ratio(self) -> float:
@@ -188,6 +196,16 @@ class MlrSearch:
         return self.max_rate
 
     @property
+    def deciding(self) -> int:
+        """The number of trials that decide on a rate."""
+        return math.ceil(self.lengths.total / self.lengths.final)
+
+    @property
+    def forgiven(self) -> int:
+        """The number of these trials that may fail."""
+        return math.floor(self.exceed_ratio * self.deciding * (1 + 1e-9))
+
+    @property
     def lengths(self) -> TrialDurations:
         """The lengths of trials as the library sees them."""
         return self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, self.trials * _NOMINAL_TRIAL_S)
@@ -216,12 +234,13 @@ class _Measurer:
 
     Implements the library's AbstractMeasurer.
 
-    `limits` are the rates that the tester cannot send, the lowest last.
+    `limits` are the rates that the tester cannot send, the lowest last; `trials` are those that decided.
     """
 
     def __init__(self, search: MlrSearch, measure: Callable[[Attempt], Sample]) -> None:
         self.steps = 0
         self.limits: list[TesterLimitReached] = []
+        self.trials = Trials(forgiving=search.forgiven > 0)
         self._search = search
         self._measure = measure
         # The length of trials that find the highest rate: a tester may send short trials at rates too high for longer.
@@ -229,7 +248,7 @@ class _Measurer:
         self._last_s = 0.0
         # The longest trial that passed at each rate.
         self._passed_s: dict[float, float] = {}
-        self._first: dict[tuple[float, float], MeasurementResult] = {}
+        self._first: dict[tuple[float, float], Sample] = {}
         self._retried: set[float] = set()
 
     def first(self, intended_load: float, most_invalid: int | None = None) -> Outcome:
@@ -237,8 +256,8 @@ class _Measurer:
 
         TesterLimitReached already after `most_invalid` invalid attempts.
         """
-        sample = self._sample(self._first_s, intended_load, most_invalid)
-        self._first[self._first_s, intended_load] = self._result(sample, self._first_s, intended_load)
+        sample = self.anew(self._first_s, intended_load, most_invalid)
+        self._first[self._first_s, intended_load] = sample
         return sample.outcome
 
     def once_more(self, limit: TesterLimitReached) -> None:
@@ -257,30 +276,31 @@ class _Measurer:
         return max((load for load in passed if load < limit.rate), default=0.0)
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        if first := self._first.pop((intended_duration, intended_load), None):
-            return first
-        return self._result(self._sample(intended_duration, intended_load), intended_duration, intended_load)
+        return self._result(self.sample(intended_duration, intended_load), intended_duration, intended_load)
 
-    def _sample(self, duration_s: float, load: float, most_invalid: int | None = None) -> Sample:
-        """Returns the decisive sample; TesterLimitReached or NeverPrepared when there is none."""
+    def sample(self, duration_s: float, load: float) -> Sample:
+        """Returns what `first` has kept for such a trial, once, or else measures."""
+        return self._first.pop((duration_s, load), None) or self.anew(duration_s, load)
+
+    def anew(self, duration_s: float, load: float, most_invalid: int | None = None) -> Sample:
+        """Measures, and returns the decisive sample; TesterLimitReached or NeverPrepared when there is none."""
         self.steps += 1
         self._last_s = duration_s
-        samples: list[Sample] = []
+        outcomes: list[Outcome] = []
 
-        def once(attempt: Attempt) -> Outcome:
-            samples.append(self._measure(attempt))
-            outcomes = [sample.outcome for sample in samples]
+        def once(attempt: Attempt) -> Sample:
+            sample = self._measure(attempt)
+            outcomes.append(sample.outcome)
             if outcomes.count(Outcome.INVALID) == most_invalid and Outcome.DISTURBED not in outcomes:
-                raise TesterLimitReached(load, len(samples), most_invalid)
-            return samples[-1].outcome
+                raise TesterLimitReached(load, len(outcomes), most_invalid)
+            return sample
 
         attempt = Attempt(self.steps, 1, load, duration_s=duration_s if self._search.durations else None)
-        outcome = try_rate(once, attempt, self._search.max_invalid)
-        # A disturbed failure decides if nothing else does, and need not be the last attempt.
-        decisive = next(sample for sample in reversed(samples) if sample.outcome in (outcome, Outcome.DISTURBED))
-        if outcome == Outcome.PASS:
+        sample = decisive(once, attempt, self._search.max_invalid)
+        self.trials.add(load, sample)
+        if sample.outcome == Outcome.PASS:
             self._passed_s[load] = max(duration_s, self._passed_s.get(load, 0.0))
-        return replace(decisive, outcome=outcome)
+        return sample
 
     def _result(self, sample: Sample, duration_s: float, load: float) -> MeasurementResult:
         from MLRsearch import MeasurementResult

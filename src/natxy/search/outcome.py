@@ -44,6 +44,41 @@ class Attempt:
     duration_s: float | None = None
 
 
+@dataclass(frozen=True)
+class Sample:
+    """The result of one trial: `frames` sent in the direction that lost most, of which `lost` were lost.
+
+    `disturbed`: it decides although a disturbance of the gateway's machine explains it, because nothing else does.
+    """
+
+    outcome: Outcome
+    frames: int
+    lost: int
+    disturbed: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial that decided: it lost the share `lost` of its frames, those of `lost_s` seconds.
+
+    `number` is its place among the trials of the search.
+    """
+
+    number: int
+    rate: float
+    passed: bool
+    lost: float
+    lost_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Two trials, of which `worse` lost more although its rate is no higher than that of `better`."""
+
+    worse: Tried
+    better: Tried
+
+
 Measure = Callable[[Attempt], Outcome]
 
 
@@ -54,7 +89,8 @@ class SearchResult:
     `lower_bound` is the highest rate that passed, None when none did. `upper_bound` is the lowest that failed, None
     when none did; the true rate is then at least `lower_bound`. `conditional_rate` is MLRsearch's conditional
     throughput: the rate that arrived in the decisive trials at `lower_bound`. `unsent_rate` is the lowest rate that the
-    tester could not send, below which the search went on; None when it sent every rate that was tried.
+    tester could not send, below which the search went on; None when it sent every rate that was tried. `overcome` holds
+    trials that contradict each other although the bounds passed and failed once more.
     """
 
     lower_bound: float | None
@@ -62,6 +98,7 @@ class SearchResult:
     steps: int
     conditional_rate: float | None = None
     unsent_rate: float | None = None
+    overcome: Contradiction | None = None
 
     @property
     def rate(self) -> float:
@@ -96,6 +133,20 @@ class NeverPrepared(NatxyError):
         super().__init__(f"{unprepared} of {attempts} attempts at {rate:.6g} per second could not be prepared")
         self.attempts = attempts
         self.unprepared = unprepared
+
+
+def decisive(measure: Callable[[Attempt], Sample], first: Attempt, attempts: int) -> Sample:
+    """Measures as `try_rate` does; returns the sample that decides, with the outcome that it decides on."""
+    samples: list[Sample] = []
+
+    def once(attempt: Attempt) -> Outcome:
+        samples.append(measure(attempt))
+        return samples[-1].outcome
+
+    outcome = try_rate(once, first, attempts)
+    # A disturbed failure decides if nothing else does, and need not be the last attempt.
+    found = next(sample for sample in reversed(samples) if sample.outcome in (outcome, Outcome.DISTURBED))
+    return replace(found, outcome=outcome, disturbed=found.outcome == Outcome.DISTURBED)
 
 
 def try_rate(measure: Measure, first: Attempt, attempts: int) -> Outcome:

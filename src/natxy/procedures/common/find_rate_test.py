@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
+from natxy.plan.model.units import Unit
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.common.contradictions import why_no_result
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import LINE_RATE_PASSED, Step, find_rate, search_rate, timed, valid_step
+from natxy.search.contradictions import Contradicted
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
 BINARY: dict[str, Any] = {"kind": "binary", "min_rate": 1000, "max_rate": 9000, "error": 500}
@@ -204,6 +209,83 @@ def test_a_rate_that_passes_with_some_loss_has_a_conditional_throughput() -> Non
     found, remark = find_rate(repetition(MLR, loss_tolerance="1%"), slightly_lossy)
     assert found.conditional_rate == pytest.approx(0.995 * found.rate)
     assert remark == f"conditional throughput {found.conditional_rate:.6g} per second"
+
+
+def dying(after: int, truth: float = 5200) -> Step:
+    """Returns the step of a gateway that loses everything after so many trials."""
+    numbers = itertools.count(1)
+    return lambda attempt: up_to(truth)(attempt) if next(numbers) <= after else trial(Verdict.FAIL, 1000, 1000)
+
+
+@pytest.mark.parametrize("search", [BINARY, MLR])
+def test_a_gateway_that_dies_gives_no_rate_but_the_reason(search: dict[str, Any]) -> None:
+    with pytest.raises(Contradicted) as contradicted:
+        find_rate(repetition(search), dying(after=2))
+    assert why_no_result(contradicted.value, Unit.FPS).startswith("trials contradict each other: ")
+
+
+def test_the_reason_names_both_trials_in_their_order() -> None:
+    with pytest.raises(Contradicted) as contradicted:
+        find_rate(repetition(), dying(after=1))
+    assert why_no_result(contradicted.value, Unit.FPS) == (
+        "trials contradict each other: 5 kfps per direction passed, and when it was tried again lost 100 %; the "
+        "gateway did not stay as it was, so that there is no result: look whether it was restarted, was still "
+        "learning, or keeps something of earlier trials"
+    )
+    with pytest.raises(Contradicted) as contradicted:
+        find_rate(repetition(), lambda attempt: trial(Verdict.FAIL, round(1000 - attempt.rate / 10)))
+    assert ": 5 kfps per direction lost 50 %, and 1 kfps per direction, tried later, lost 90 %; " in why_no_result(
+        contradicted.value, Unit.FPS
+    )
+
+
+ROBUST = MLR | {"goal": {"trials": 5, "exceed_ratio": 0.5}}
+RATE: dict[str, Any] = {"procedure": "connection-rate", "connections": 10_000}
+
+
+def late(search: dict[str, Any], counted: int | None = None, **own: Any) -> tuple[Repetition, Step]:
+    """Returns a repetition whose first trial loses 82 % at the highest rate, where all later ones pass."""
+    made = repetition(search, **own)
+    gateway = SimpleNamespace(count=lambda: counted)
+    given: Any = SimpleNamespace(
+        experiment=made.experiment, ceiling_fps=None, gateway=lambda: contextlib.nullcontext(gateway)
+    )
+    numbers = itertools.count(1)
+    return given, lambda _: trial(Verdict.PASS) if next(numbers) > 1 else trial(Verdict.FAIL, lost=820)
+
+
+def test_without_connections_a_rate_that_passes_later_has_a_remark() -> None:
+    found, remark = find_rate(*late(ROBUST))
+    assert found.rate == 9000
+    assert remark == (
+        "at least this: the search's highest rate passed; 9 kfps per direction lost 82 %, and when it was tried again "
+        "passed, and passed once more at the end"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counted", "why"),
+    [
+        (
+            None,
+            "; nothing counts the gateway's connections, so that those of earlier trials may be why: give it a `count`",
+        ),
+        (
+            0,
+            ", and then the gateway's table is said to hold 0 of 10,000 connections: check its `count` and its `clear`",
+        ),
+        (9999, ", and then the gateway's table is said to hold 9,999 of 10,000 connections: check "),
+        (10_000, ""),
+    ],
+)
+def test_connections_of_earlier_trials_must_not_be_why_a_rate_passes_later(counted: int | None, why: str) -> None:
+    given, step = late(ROBUST, counted, gateway="nftables", **RATE)
+    if not why:
+        assert find_rate(given, step)[0].rate == 9000
+        return
+    with pytest.raises(Contradicted) as contradicted:
+        find_rate(given, step)
+    assert f"9 kcps lost 82 %, and when it was tried again passed{why}" in why_no_result(contradicted.value, Unit.CPS)
 
 
 def test_connections_have_no_directions() -> None:

@@ -10,12 +10,12 @@ from typing import Final
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit, format_quantity
+from natxy.plan.model.units import Unit
 from natxy.procedures.common.base import ProcedureResult
+from natxy.procedures.common.contradictions import overcome, rate_text
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import search_of
-from natxy.search.mlr import MlrSearch, Sample
-from natxy.search.outcome import Attempt, Outcome, SearchResult, try_rate
+from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, try_rate
 
 LINE_RATE_PASSED: Final = "the line rate: the theoretical maximum passed"
 
@@ -38,7 +38,7 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
     """Carries out the experiment's search; returns its result, and a remark if the result needs one.
 
     Its steps are numbered from `steps_before` + 1. If the line's theoretical maximum passed, it is also the upper
-    bound, since no higher rate can be offered.
+    bound, since no higher rate can be offered. Contradicted when its trials contradict each other.
     """
     experiment = repetition.experiment
     last_reason = ""
@@ -50,13 +50,13 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
         return result
 
     search = search_of(experiment, repetition.ceiling_fps)
-    if isinstance(search, MlrSearch):
-        found = search.run(lambda attempt: _sample(experiment, attempt, measure(attempt)))
-    else:
-        found = search.run(lambda attempt: _decided(experiment, attempt, measure(attempt)))
+    found = search.run(lambda attempt: _sample(experiment, attempt, measure(attempt)))
+    contradiction = overcome(repetition, found)
     if found.upper_bound is None and _is_line_rate(experiment, found.rate):
-        return replace(found, upper_bound=found.rate), LINE_RATE_PASSED
-    return found, _remark(found, last_reason, experiment.procedure.step_unit)
+        found, remark = replace(found, upper_bound=found.rate), LINE_RATE_PASSED
+    else:
+        remark = _remark(found, last_reason, experiment.procedure.step_unit)
+    return found, "; ".join(filter(None, (remark, contradiction)))
 
 
 def valid_step(repetition: Repetition, number: int, rate: float, step: Step) -> TrialResult:
@@ -109,11 +109,16 @@ def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | Non
 
 
 def _sample(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Sample:
-    """Returns the counts of the direction that lost most, so that the other one cannot compensate for its loss."""
     if result is None:
         return Sample(Outcome.UNPREPARED, frames=0, lost=0)
+    return replace(sample_of(result), outcome=_decided(experiment, attempt, result))
+
+
+def sample_of(result: TrialResult) -> Sample:
+    """Returns the counts of the direction that lost most, so that the other one cannot compensate for its loss."""
     worst = max(result.streams, key=lambda stream: stream.lost / stream.planned)
-    return Sample(_decided(experiment, attempt, result), frames=worst.planned, lost=worst.lost)
+    outcome = Outcome(result.verdict.value)
+    return Sample(outcome, frames=worst.planned, lost=worst.lost, disturbed=outcome == Outcome.DISTURBED)
 
 
 def _is_line_rate(experiment: Experiment, rate: float) -> bool:
@@ -128,7 +133,7 @@ def unsent_remark(result: SearchResult, unit: Unit) -> str:
     """Returns which rate the tester could not send; nothing if it sent every rate."""
     if result.unsent_rate is None:
         return ""
-    unsent = f"the tester could not send {_rate(result.unsent_rate, unit)}"
+    unsent = f"the tester could not send {rate_text(result.unsent_rate, unit)}"
     return unsent if result.upper_bound is None else f"{unsent}, and the search went on below"
 
 
@@ -147,7 +152,3 @@ def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
     if result.conditional_rate is not None and result.conditional_rate != result.rate:
         return "; ".join(filter(None, (f"conditional throughput {result.conditional_rate:.6g} per second", unsent)))
     return unsent
-
-
-def _rate(rate: float, unit: Unit) -> str:
-    return format_quantity(rate, unit) + (" per direction" if unit == Unit.FPS else "")
