@@ -61,3 +61,9 @@ def test_each_direction_has_a_curve_of_percentages() -> None:
         assert [most, less] == pytest.approx([20, 100 / 9], abs=0.01)
     assert found.figures["loss_at_maximum_forward"] == found.curves[0].points[0][1]
     assert measured(0.8, directions="forward").figures["loss_at_maximum_reverse"] is None
+
+
+def test_a_direction_that_delivers_nothing_is_no_result() -> None:
+    run = measure(loss(MAXIMUM), code=4, reverse_loss_ratio=1)
+    assert run.experiments[0].repetitions[0].value is None
+    assert run.experiments[0].reason.startswith("the gateway forwards nothing of reverse: none of ")

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final
 
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages.results import Verdict
+from natxy.engine.messages.results import StreamResult, Verdict
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.events.trials import AttemptStarted, Transferred, TransfersFinished, TrialProgress, TrialStarted
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import counted
+from natxy.plan.model.units import counted, enumerated
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
@@ -23,9 +23,6 @@ from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
-
-FEW_MISSING: Final = 0.001
-"""The largest share of connections that phase 2 is advised to do without."""
 
 
 @dataclass
@@ -63,10 +60,12 @@ class TrialRecorder:
         return f"{reason}; the gateway had failed in {failure.title}: {failure.result.reason}"
 
     def check_forwarding(self, result: ProcedureResult) -> None:
-        """Raises DutError when no rate of a search passed and no frame arrived at the lowest one."""
+        """Raises DutError when no rate of a search passed and no frame of a stream arrived at the lowest one."""
         if result.lower_bound is not None or result.upper_bound is None:
             return
-        _check_any_arrived(self._at_lowest_rate, ", the search's lowest rate")
+        lowest = ", the search's lowest rate"
+        _check_any_arrived(self._at_lowest_rate, lowest)
+        _check_each_arrived(self._at_lowest_rate, lowest)
 
     def without_connections(self, never: NeverPrepared, experiment: Experiment) -> ProcedureResult:
         """Returns the result of a repetition whose phase 1 always failed: no figures, and a remark that says why.
@@ -80,7 +79,7 @@ class TrialRecorder:
         return no_result(
             experiment.procedure,
             f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
-            f"enlarge the gateway's table{_do_without(trial)}",
+            "enlarge the gateway's table",
         )
 
     def missing_connections(self) -> str:
@@ -162,21 +161,32 @@ class TrialRecorder:
             self._last_failed_phase1 = trial
 
 
-def _do_without(phase1: FinishedTrial) -> str:
-    """Returns the advice to do without the connections that phase 1 lost; empty if they are not few."""
-    missing = max(stream.lost for stream in phase1.result.streams)
-    planned = max(stream.planned for stream in phase1.result.streams)
-    if not 0 < missing <= FEW_MISSING * planned:
-        return ""
-    return f", or do without {counted(missing, 'connection')} of {planned:,} by `phase1_loss: {missing}`"
-
-
 def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
     """Raises DutError when no frame of `trials` arrived; `which` follows the last trial's title in the error."""
     streams = [stream for trial in trials for stream in trial.result.streams]
-    if any(stream.received + stream.timed_out + stream.corrupt + stream.misrouted for stream in streams):
+    if any(map(_arrived, streams)):
         return
     raise DutError(
         f"the gateway forwards nothing: none of {sum(stream.sent for stream in streams):,} frames came through in "
         f"{trials[-1].title}{which}; check the gateway's routes and rules"
     )
+
+
+def _check_each_arrived(trials: Sequence[FinishedTrial], which: str) -> None:
+    """Raises DutError when all that arrived in `trials` are frames of other streams, such as the other direction's."""
+    sent: Counter[str] = Counter()
+    arrived: Counter[str] = Counter()
+    for stream in (stream for trial in trials for stream in trial.result.streams):
+        sent[stream.name] += stream.sent
+        arrived[stream.name] += _arrived(stream)
+    if silent := [name for name in sent if not arrived[name]]:
+        frames = sum(sent[name] for name in silent)
+        raise DutError(
+            f"the gateway forwards nothing of {enumerated(silent)}: none of {frames:,} frames came through in "
+            f"{trials[-1].title}{which}, but {arrived.total():,} others did; check the gateway's routes and rules for "
+            "that direction"
+        )
+
+
+def _arrived(stream: StreamResult) -> int:
+    return stream.received + stream.timed_out + stream.corrupt + stream.misrouted

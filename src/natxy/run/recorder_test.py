@@ -32,7 +32,7 @@ def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dic
     with closing(RunStore(tmp_path / "run.sqlite")) as store, closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
         recorder = TrialRecorder("x", 1, 1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):
-        stream = SimpleNamespace(sent=10, received=frames, timed_out=0, corrupt=0, misrouted=0)
+        stream = SimpleNamespace(name="forward", sent=10, received=frames, timed_out=0, corrupt=0, misrouted=0)
         told = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
         attempt = Attempt(number, 1, rate)
         recorder.attempt_started(attempt)

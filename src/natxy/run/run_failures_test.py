@@ -23,6 +23,7 @@ from natxy.run.run_test import (
     FORWARDING,
     PHASE2,
     RATE,
+    SEARCH,
     VALIDATED,
     EngineDies,
     Fails,
@@ -112,11 +113,26 @@ def test_a_gateway_that_forwards_nothing_failed(tmp_path: Path, experiment: dict
     assert [r.state for r in failed.repetitions] == [State.FAILED]
 
 
-@pytest.mark.parametrize("experiment", [FORWARDING, VALIDATED])
-def test_a_gateway_that_forwards_one_way_has_a_result(tmp_path: Path, experiment: dict[str, Any]) -> None:
-    code, run = measure(tmp_path / "run", experiment, gateway={"reverse_loss_ratio": 1})
-    assert code == 0
-    assert run.experiments[0].values == [0, 0]
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize(
+    "experiment",
+    [FORWARDING, FORWARDING | {"search": SEARCH | {"kind": "binary"}}], ids=["mlrsearch", "binary"]
+)  # fmt: skip
+def test_a_direction_that_delivers_nothing_is_no_rate(
+    tmp_path: Path, experiment: dict[str, Any], direction: str
+) -> None:
+    code, run = measure(tmp_path / "run", experiment, gateway={f"{direction}_loss_ratio": 1}, repeat=1)
+    assert code == 4
+    failed = run.experiments[0]
+    assert (failed.state, failed.values) == (State.FAILED, [])
+    assert failed.reason.startswith(f"the gateway forwards nothing of {direction}: none of ")
+
+
+def test_a_validation_without_a_reply_is_no_rate(tmp_path: Path) -> None:
+    code, run = measure(tmp_path / "run", VALIDATED, gateway={"reverse_loss_ratio": 1}, repeat=1)
+    assert code == 4
+    assert run.experiments[0].reason.startswith("the gateway forwards nothing of validation: none of ")
+    assert " in validation at 500 fps, the search's lowest rate, but 120,000 others did; " in run.experiments[0].reason
 
 
 def test_an_engine_that_dies_ends_its_experiment_but_not_the_run(

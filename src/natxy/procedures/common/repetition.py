@@ -14,6 +14,7 @@ from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
+from natxy.procedures.common.astray import astray
 from natxy.procedures.common.crowding import crowding
 from natxy.procedures.common.death import came_through
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
@@ -173,6 +174,8 @@ class Repetition:
         absence = self._absence()
         load = self.watch.load() if self.watch else None
         self._check_alive(trial_title(kind, rate_fps), result)
+        if stray := astray(self.experiment, result):
+            result = result.model_copy(update={"reason": f"{result.reason}; {stray}"})
         why = self._disturbance(result, absence, load)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})

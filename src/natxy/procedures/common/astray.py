@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells of frames that came through otherwise than the gateway is to send them, untranslated ones in particular.
+
+They count as lost, although they arrived: what forwards them is not the gateway that is measured.
+"""
+
+from __future__ import annotations
+
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import counted
+
+
+def astray(experiment: Experiment, result: TrialResult) -> str:
+    """Returns how many frames of a failed trial went astray, and in which way; nothing if none did."""
+    misrouted = sum(stream.misrouted for stream in result.streams)
+    if result.verdict != Verdict.FAIL or not misrouted:
+        return ""
+    of_connections = experiment.uses_connections
+    if experiment.translation:
+        how = "untranslated, or with other addresses, ports or another family than the translation gives"
+    elif of_connections and experiment.gateway.hides_left:
+        how = "untranslated, or with other addresses or ports than those of their connection"
+    elif of_connections:
+        how = "with other addresses or ports than those of their connection"
+    else:
+        how = "to the wrong port, or with an address family that was not sent"
+    return f"{counted(misrouted, 'frame')} came through {how}"
