@@ -43,7 +43,7 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
     def clear(self) -> None:
         if self._dut.table.collapsed:
             raise DutError("the simulated gateway has collapsed and does not answer; restart it")
-        self._dut.table.clear()
+        self._dut.clear()
 
     def timed_clear(self) -> float:
         """Clears the table. Returns the seconds that this takes in virtual time."""
@@ -55,4 +55,4 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         self._dut.cores = len(cores)
 
     def count(self) -> int:
-        return self._dut.table.connections
+        return self._dut.count()

@@ -8,6 +8,7 @@ import random
 from collections.abc import Sequence
 
 from natxy.engine.messages.requests import StreamSpec
+from natxy.engine.simulation.expiry import Made
 from natxy.engine.simulation.losses import NOTHING, Carried, Outage, carried, end_s
 from natxy.engine.simulation.stalls import drawn_stalls, lossy_part
 from natxy.plan.gateways.limits import TablePolicy
@@ -17,13 +18,16 @@ from natxy.plan.gateways.simulated import AfterRestart, SimulatedConfig
 class SimulatedTable:
     """Counts connections; their order of arrival says which ones they are.
 
-    `assured` of them have had a reply. `collapsed` means that the gateway is out of order until it is restarted.
+    `assured` of them have had a reply. `clears` counts how often all were deleted. `collapsed` means that
+    the gateway is out of order until it is restarted.
     """
 
     def __init__(self, capacity: int, policy: TablePolicy) -> None:
         self.connections = 0
         self.assured = 0
         self.collapsed = False
+        self.made: list[Made] = []
+        self.clears = 0
         self._capacity = capacity
         self._policy = policy
 
@@ -47,6 +51,8 @@ class SimulatedTable:
     def clear(self) -> None:
         """Deletes all connections."""
         self.connections = self.assured = 0
+        self.clears += 1
+        self.made.clear()
 
     def restart(self) -> None:
         """Deletes all connections and ends a collapse."""
@@ -72,6 +78,8 @@ class SimulatedDut:
         self._seed = seed
         self._random = random.Random(seed)
         self.trial_time_s = 0.0
+        self.now_s = 0.0
+        """The time of the engine's clock, at which a trial begins."""
         self.stalls: list[Outage] = []
         self.outages: list[Outage] = []
         self.forgotten_from_s = math.inf
@@ -111,7 +119,22 @@ class SimulatedDut:
         """Offers new connections. Returns how many of their frames pass, and how many connections are kept."""
         limit_fps = self.config.connection_rate_fps / (1 + self.config.connection_cost * (connections - 1))
         share = min(1.0, self._all_cores(limit_fps) / rate_fps) * self.forwarded(rate_fps)
-        return self.table.offer(int(connections * share))
+        known = min(connections, self.table.connections) if self.config.ignores_clear else 0
+        passed, kept = self.table.offer(int((connections - known) * share))
+        self.table.made.append(Made(self.now_s, rate_fps, kept))
+        return known + passed, known + kept
+
+    def clear(self) -> None:
+        """Empties the table, or only says so."""
+        if not self.config.ignores_clear:
+            self.table.clear()
+
+    def count(self) -> int:
+        """Returns the number of connections that have not expired."""
+        lifetime_s = self.config.lifetime
+        if lifetime_s is None:
+            return self.table.connections
+        return self.table.connections - sum(made.before(self.now_s - lifetime_s) for made in self.table.made)
 
     def validated(self, rate_fps: float) -> float:
         """Returns the share of a validation's replies that are forwarded at `rate_fps`."""

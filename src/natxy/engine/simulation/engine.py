@@ -27,6 +27,7 @@ from natxy.engine.messages.requests import (
 from natxy.engine.messages.results import Cause, Pacing, Progress, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.engine.simulation.dut import SimulatedDut
+from natxy.engine.simulation.expiry import Made, expired
 from natxy.engine.simulation.losses import (
     Carried,
     Outage,
@@ -34,6 +35,7 @@ from natxy.engine.simulation.losses import (
     during,
     end_s,
     lose,
+    lost_frame,
     merged,
     received_per_second,
     sent_per_second,
@@ -51,7 +53,8 @@ PROGRESS_S: Final = 0.2
 
 @dataclass
 class _Established:
-    """Counts the frames of a phase 1, those of connections that the gateway keeps, and the different connections.
+    """Counts the frames of a phase 1, those of connections that the gateway keeps, and the different connections;
+    `offered` says when they were sent, and `clears` how often the table had been emptied by then.
 
     Phase 2 does without as many as `tolerated`.
     """
@@ -60,6 +63,8 @@ class _Established:
     made: int
     distinct: int
     tolerated: int
+    offered: Made
+    clears: int
 
     @property
     def share(self) -> float:
@@ -122,8 +127,14 @@ class SimulatedEngine:
             self._established.pop(stream.pair, None)
         self._replace_oldest(self._dut.table.connections - connected[1])
         for stream, kept, each in zip(streams, made, distinct, strict=True):
-            tolerated = math.floor(stream.max_loss_ratio * stream.frames)
-            self._established[stream.pair] = _Established(stream.frames, kept, each, tolerated)
+            self._established[stream.pair] = _Established(
+                asked=stream.frames,
+                made=kept,
+                distinct=each,
+                tolerated=math.floor(stream.max_loss_ratio * stream.frames),
+                offered=Made(self.elapsed_s, stream.rate_fps, stream.frames),
+                clears=self._dut.table.clears,
+            )
         loss_ratio = self._dut.config.forward_loss_ratio
         received = [_arrived(frames, loss_ratio) for frames in passed]
         result = self._result([*zip(streams, received, strict=True)], request, on_progress)
@@ -145,19 +156,36 @@ class SimulatedEngine:
                 frame=request.frame,
                 rate_fps=request.rate_fps,
                 frames=self._require_phase1(pair).asked,
+                order=request.order,
                 max_loss_ratio=request.max_loss_ratio,
             )
             for pair in (request.pair, *request.further)
         ]
         self._dut.begin_trial(request.seed, streams)
         share = self._dut.validated(len(streams) * request.rate_fps)
+        late = [self._expired(stream) for stream in streams]
         arrived: list[tuple[StreamSpec, int]] = []
-        for stream in streams:
-            heard = 1 - self._unheard(stream) / stream.frames
-            frames = int(self._require_phase1(stream.pair).made * share * heard)
+        for stream, missing in zip(streams, late, strict=True):
+            established = self._require_phase1(stream.pair)
+            known = established.made if established.clears == self._dut.table.clears else 0
+            heard = stream.frames - self._unheard(stream) - len(missing)
+            frames = int(known * share * heard / stream.frames)
             arrived.append((stream, _arrived(frames, self._dut.config.reverse_loss_ratio)))
         self._dut.table.reply(sum(received for _, received in arrived))
-        return self._result(arrived, request, on_progress)
+        result = self._result(arrived, request, on_progress)
+        ends = [
+            {"first_lost": lost_frame(stream, missing[0]), "last_lost": lost_frame(stream, missing[-1])}
+            if missing
+            else {}
+            for stream, missing in zip(streams, late, strict=True)
+        ]
+        found = [each.model_copy(update=end) for each, end in zip(result.streams, ends, strict=True)]
+        return result.model_copy(update={"streams": found})
+
+    def _expired(self, stream: StreamSpec) -> list[int]:
+        """Returns the frames among the first of each connection that find the connection expired."""
+        offered, lifetime_s = self._require_phase1(stream.pair).offered, self._dut.config.lifetime
+        return expired(offered, lifetime_s, self.elapsed_s, stream.rate_fps, stream.order)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
@@ -200,7 +228,11 @@ class SimulatedEngine:
         if stream.interleaved_with:
             ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
-            known = self._require_phase1(stream.pair).share
+            established = self._require_phase1(stream.pair)
+            first = min(stream.frames, established.asked)
+            # A connection that has expired has no frames until its end, and all frames of one are alike.
+            expired_share = sum(frame < first for frame in self._expired(stream)) / first
+            known = established.share * (1 - expired_share)
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 
@@ -266,6 +298,7 @@ class SimulatedEngine:
         duration_s = max(end_s(stream) for stream, _ in streams)
         complete = all(arrived == stream.frames for stream, arrived in streams)
         self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
+        self._dut.now_s = self.elapsed_s
         results = [
             self._stream_result(stream, arrived, backlog_s)
             for (stream, arrived), backlog_s in zip(streams, backlogs_s or [0.0] * len(streams), strict=True)

@@ -95,7 +95,7 @@ def lose(stream: StreamSpec, through: Carried, ratio: float, outages: Iterable[O
         spread_from = 0 if ratio else int(stream.frames * through.lossless_part)
         first, last = min(first, spread_from), stream.frames - 1
     silence = _silence(stream, unheard)
-    return StreamLosses(received, _lost(stream, first), _lost(stream, last), silence, tuple(unheard))
+    return StreamLosses(received, lost_frame(stream, first), lost_frame(stream, last), silence, tuple(unheard))
 
 
 def during(stream: StreamSpec, outage: Outage) -> range:
@@ -135,7 +135,7 @@ def _silence(stream: StreamSpec, unheard: Sequence[range]) -> Silence | None:
     return Silence(start_s=start_s, duration_s=_due_s(stream, longest.stop) - start_s)
 
 
-def _lost(stream: StreamSpec, sequence: int) -> LostFrame:
+def lost_frame(stream: StreamSpec, sequence: int) -> LostFrame:
     return LostFrame(sequence=sequence, due_s=_due_s(stream, sequence))
 
 
