@@ -22,6 +22,7 @@ from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.table_capacity import TableCapacityConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.contradictions import why_no_result
+from natxy.procedures.common.expiry import expiry, wait_s
 from natxy.procedures.common.phase1 import establish
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
@@ -43,11 +44,13 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         config, initial = self.config, self.config.initial_connections
         rates = binary_search(repetition.experiment, repetition.ceiling_fps)
         steps = 0
+        lost_replies: dict[int, bool] = {}
 
         def keep(connections: int, rate: float) -> Kept:
             nonlocal steps
             steps += 1
             result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
+            lost_replies[connections] = result.verdict == Verdict.FAIL and result.established is None
             # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
             return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
@@ -71,6 +74,11 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         except Contradicted as contradicted:
             _recover(repetition)
             return no_result(config, why_no_result(contradicted, Unit.CONNECTIONS))
+        if found.upper_bound is not None and lost_replies[found.upper_bound]:
+            expired = _expired(repetition, found.upper_bound, found.rate_needed)
+            if expired:
+                _recover(repetition)
+                return no_result(config, expired, explained=True)
         remark = "; ".join(filter(None, (_remark(repetition, found, keep), _rate_remark(first))))
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)
@@ -163,6 +171,14 @@ def _remark(repetition: Repetition, found: CapacityResult, keep: Establish) -> s
         f"{format_quantity(slower, Unit.CPS)}, but not at {format_quantity(asked, Unit.CPS)}, the rate that "
         "RFC 9693 asks for by gamma"
     )
+
+
+def _expired(repetition: Repetition, connections: int, rate: float) -> str:
+    """Returns a sentence if connections expire before their validation, as those that seem too many; otherwise an empty
+    text."""
+    alpha = repetition.experiment.alpha
+    assert alpha is not None
+    return expiry(repetition, wait_s(repetition.experiment.timing, connections, rate, connections / (alpha * rate)))
 
 
 def _rate_remark(first: SearchResult) -> str:

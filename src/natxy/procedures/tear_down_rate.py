@@ -14,6 +14,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.tear_down_rate import TearDownRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
+from natxy.procedures.common.expiry import expiry, oldest_answered, wait_s
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
@@ -35,14 +36,10 @@ class TearDownRate(Procedure[TearDownRateConfig]):
         connections = experiment.pair_count * experiment.connections
         assert phase1_fps is not None
         valid_step(repetition, 1, phase1_fps, lambda attempt: begin_with_connections(repetition, attempt))
-        with repetition.gateway() as gateway:
-            entries = gateway.count()
-        if entries is not None and entries < connections:
-            return no_result(
-                self.config,
-                f"the table held only {entries:,} of the {connections:,} connections established; enlarge it, or its "
-                "timeouts",
-            )
+        if missing := _missing(repetition, connections):
+            waited_s = wait_s(experiment.timing, connections, phase1_fps, 0.0)
+            remark = expiry(repetition, waited_s) or "enlarge the table, or its timeouts"
+            return no_result(self.config, f"{missing}; {remark}", explained=True)
         with repetition.gateway() as gateway:
             full_s = gateway.timed_clear()
             # Immediately after the full table, so that the gateway is in the same state for both.
@@ -56,6 +53,20 @@ class TearDownRate(Procedure[TearDownRateConfig]):
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return phase1_s(experiment, phase1_fps)
+
+
+def _missing(repetition: Repetition, connections: int) -> str:
+    """Returns a sentence if connections are missing after phase 1, otherwise an empty text.
+
+    Without a count, those of the first pair of interfaces that were made first are asked for replies.
+    """
+    with repetition.gateway() as gateway:
+        entries = gateway.count()
+    if entries is not None:
+        held = f"the table held only {entries:,} of the {connections:,} connections established"
+        return held if entries < connections else ""
+    asked, answered = oldest_answered(repetition)
+    return "" if answered == asked else f"only {answered} of the {asked} connections established first had a reply"
 
 
 def _unresolved(full_s: float, empties_s: list[float]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages.results import StreamResult, Verdict
+from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.events.trials import AttemptStarted, Transferred, TransfersFinished, TrialProgress, TrialStarted
@@ -66,6 +66,14 @@ class TrialRecorder:
         lowest = ", the search's lowest rate"
         _check_any_arrived(self._at_lowest_rate, lowest)
         _check_each_arrived(self._at_lowest_rate, lowest)
+
+    def lost_after_phase1(self) -> tuple[TrialResult, TrialResult] | None:
+        """Returns the last phase 1 at the lowest rate that was tried and the trial after it, if that lost frames."""
+        last = self._at_lowest_rate[-2:]
+        if len(last) < 2 or last[0].kind != TrialKind.PHASE1 or last[1].kind == TrialKind.PHASE1:
+            return None
+        phase1, later = (trial.result for trial in last)
+        return (phase1, later) if later.verdict == Verdict.FAIL and later.cause == Cause.LOSS else None
 
     def without_connections(self, never: NeverPrepared, experiment: Experiment) -> ProcedureResult:
         """Returns the result of a repetition whose phase 1 always failed: no figures, and a remark that says why.

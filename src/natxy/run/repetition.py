@@ -10,6 +10,7 @@ from natxy.errors import HostError, TesterLimitError
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.contradictions import why_no_result
+from natxy.procedures.common.expiry import expiry, wait_between_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.replay import AttemptCutShort, Replay
 from natxy.procedures.registry import procedure_of
@@ -46,11 +47,13 @@ def measure_repetition(
             recorder.check_forwarding(result)
             missing = recorder.missing_connections()
             result = replace(result, remark="; ".join(filter(None, (result.remark, missing))))
+            result = _unless_expired(result, repetition, recorder)
         except NeverPrepared as never:
             result = recorder.without_connections(never, repetition.experiment)
         except Contradicted as contradicted:
             procedure = repetition.experiment.procedure
-            result = no_result(procedure, why_no_result(contradicted, procedure.step_unit))
+            none = no_result(procedure, why_no_result(contradicted, procedure.step_unit))
+            result = _unless_expired(none, repetition, recorder)
     except TesterLimitReached as limit:
         reason = recorder.limit_reason(limit)
         finish(State.TESTER_LIMIT, lower_bound=limit.lower_bound, upper_bound=limit.upper_bound, reason=reason)
@@ -91,6 +94,19 @@ def _measure(repetition: Repetition, recorder: TrialRecorder, recorded: Repetiti
         except AttemptCutShort as cut:
             recorder.store.drop_trials(recorder.repetition_id, cut.first_id)
             usable = [trial for trial in usable if trial.id < cut.first_id]
+
+
+def _unless_expired(result: ProcedureResult, repetition: Repetition, recorder: TrialRecorder) -> ProcedureResult:
+    """Returns no result, and the reason, if connections expired where the lowest rate lost frames."""
+    procedure, lossy = repetition.experiment.procedure, recorder.lost_after_phase1()
+    has_figure = result.figures[procedure.headline().name] is not None
+    settled = result.lower_bound is not None or result.explained or (procedure.expects_loss and has_figure)
+    if settled or lossy is None:
+        return result
+    expired = expiry(repetition, wait_between_s(repetition.experiment.timing, *lossy))
+    if not expired:
+        return result
+    return no_result(procedure, "; ".join(filter(None, (expired, result.remark))))
 
 
 def _starts_over(recorded: RepetitionRecord) -> bool:

@@ -295,6 +295,7 @@ class SimulatedEngine:
         backlogs_s: Sequence[float] = (),
     ) -> TrialResult:
         self._run_id += 1
+        began_ns = None if request.begin_at_ns is None else round(1e9 * self.elapsed_s)
         duration_s = max(end_s(stream) for stream, _ in streams)
         complete = all(arrived == stream.frames for stream, arrived in streams)
         self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
@@ -313,6 +314,7 @@ class SimulatedEngine:
             cause=cause,
             reason=reason,
             duration_s=duration_s,
+            began_ns=began_ns,
             streams=results,
             ports=[],
             stale=0,

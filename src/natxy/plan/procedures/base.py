@@ -65,6 +65,9 @@ class ProcedureDeclaration(PlanModel):
     sustained: ClassVar[bool] = False
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
 
+    expects_loss: ClassVar[bool] = False
+    """True if frames are lost while it measures what it should, so that lost frames are no failure."""
+
     pairs_frames: ClassVar[bool] = False
     """True if it compares each frame with the next, so that one core has to receive all frames of a stream."""
 

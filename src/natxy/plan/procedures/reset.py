@@ -41,6 +41,7 @@ class ResetConfig(ProcedureDeclaration):
     """Duration of the traffic from the reset on, longer than the reset; default: the timing's `trial`."""
 
     list_position: ClassVar = 410
+    expects_loss: ClassVar = True
     summary: ClassVar = "how long a reset interrupts forwarding (RFC 6201)"
     figures: ClassVar = (
         Figure("loss", "Reset time by lost frames, the direction with more", Unit.SECONDS),

@@ -30,6 +30,7 @@ class SystemRecoveryConfig(MaximumRate):
     rate_title: ClassVar = "Throughput"
     takes: ClassVar = frozenset({"rate", "directions", "connections", "phase1_rate", "phase1_loss", "background"})
     needs_maximum_rate: ClassVar = False
+    expects_loss: ClassVar = True
 
     def overload_fps(self, throughput_fps: float) -> float:
         """Returns 110 % of the throughput, or the maximum rate if that is less."""

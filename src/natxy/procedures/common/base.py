@@ -27,7 +27,8 @@ class ProcedureResult:
     """Holds the result of one repetition: its figures by their declared names, None for a figure without a value.
 
     The bounds are the headline's. A search sets them to the highest value that passed and the lowest that failed. A
-    headline with only a lower bound is reported as "at least".
+    headline with only a lower bound is reported as "at least". `explained` is true if the remark says why there is no
+    figure, so that nothing more is looked for.
     """
 
     figures: Mapping[str, float | None]
@@ -35,11 +36,13 @@ class ProcedureResult:
     upper_bound: float | None = None
     remark: str = ""
     curves: tuple[Curve, ...] = ()
+    explained: bool = False
 
 
-def no_result(declaration: ProcedureDeclaration, remark: str) -> ProcedureResult:
+def no_result(declaration: ProcedureDeclaration, remark: str, *, explained: bool = False) -> ProcedureResult:
     """Returns the result of a repetition without any figure; `remark` says why."""
-    return ProcedureResult(dict.fromkeys(figure.name for figure in declaration.figures), remark=remark)
+    figures = dict.fromkeys(figure.name for figure in declaration.figures)
+    return ProcedureResult(figures, remark=remark, explained=explained)
 
 
 class Procedure(ABC, Generic[Config]):
