@@ -12,20 +12,24 @@ from natxy.plan.model.units import counted, enumerated
 
 
 class CaveatKind(StrEnum):
-    """Distinguishes what an RFC asks for and the run does not do, rules that no RFC has, and all other limits."""
+    """Distinguishes what natxy cannot check, what an RFC asks for and the run does not do, rules that no RFC has, and
+    all other limits."""
 
+    GAP = "gap"
     DEPARTURE = "departure"
     OWN_RULE = "own_rule"
     LIMITATION = "limitation"
 
 
 TITLES: Final = {
+    CaveatKind.GAP: "What natxy cannot check",
     CaveatKind.DEPARTURE: "Where this run departs from the RFCs",
     CaveatKind.OWN_RULE: "Rules of natxy's own",
     CaveatKind.LIMITATION: "Limits of the results",
 }
 """The title of a list of caveats of each kind."""
 _NOUNS: Final = {
+    CaveatKind.GAP: ("gap", " in what is checked"),
     CaveatKind.DEPARTURE: ("departure", " from the RFCs"),
     CaveatKind.OWN_RULE: ("rule", " of natxy's own"),
     CaveatKind.LIMITATION: ("limitation", ""),
@@ -38,6 +42,11 @@ class Caveat:
 
     kind: CaveatKind
     text: str
+
+
+def gap(text: str) -> Caveat:
+    """Returns a caveat that says what natxy cannot check, so that the results rely on what others say."""
+    return Caveat(CaveatKind.GAP, text)
 
 
 def departure(text: str) -> Caveat:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from natxy.plan.caveats import TITLES, CaveatKind, by_kind, counts, departure, limitation, own_rule
+from natxy.plan.caveats import TITLES, CaveatKind, by_kind, counts, departure, gap, limitation, own_rule
 
 SHORT = departure("The traffic of a trial lasts 4 s; RFC 2544 §24 asks for at least 60 s.")
 SOFTWARE = limitation("The lab's links are software: a frame takes no time on the wire.")
+UNCOUNTED = gap("The table is never checked to be empty, because the gateway has no `count`.")
 LATE = own_rule("A trial whose last frame is up to 1 ms late counts as valid.")
 
 
 def test_sentences_are_sorted_by_their_kind() -> None:
-    found = by_kind([SOFTWARE, LATE, SHORT, SHORT])
+    found = by_kind([SOFTWARE, LATE, UNCOUNTED, SHORT, SHORT])
     assert found == {
+        CaveatKind.GAP: [UNCOUNTED.text],
         CaveatKind.DEPARTURE: [SHORT.text, SHORT.text],
         CaveatKind.OWN_RULE: [LATE.text],
         CaveatKind.LIMITATION: [SOFTWARE.text],
@@ -28,4 +30,5 @@ def test_words_do_not_decide_on_the_kind() -> None:
 
 def test_a_kind_without_sentences_is_not_named() -> None:
     assert by_kind([]) == {}
+    assert counts([UNCOUNTED]) == "1 gap in what is checked"
     assert counts([SOFTWARE, SOFTWARE]) == "2 limitations"

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.plan.caveats import Caveat, departure, limitation, own_rule
+from natxy.plan.caveats import Caveat, departure, gap, limitation, own_rule
 from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
@@ -17,6 +17,7 @@ from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.traffic import Directions, Orders
 from natxy.plan.model.units import format_duration, format_quantity, format_rate
 from natxy.procedures.common.streams import LEAST_BACKLOG_S
+from natxy.procedures.common.table_check import drops_unknown_replies
 from natxy.procedures.registry import procedure_of
 
 # RFC 2544 §12.
@@ -79,8 +80,21 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
         yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
             yield limitation("Connections are UDP, and results need not carry over to TCP.")
+            yield from _unchecked_table(experiment)
     yield from _few_networks(plan.experiments)
     yield from _short_connection_trials(plan.experiments)
+
+
+def _unchecked_table(experiment: Experiment) -> Iterator[Caveat]:
+    gateway = experiment.gateway
+    if not gateway.keeps_connections or gateway.is_counted:
+        return
+    text = (
+        f"The table of the gateway `{gateway.driver}` is never checked to be empty before a trial, nor to hold the "
+        "connections of phase 1, because the gateway has no `count`"
+    )
+    tried = "; whether its `clear` works is tried once in each experiment, by replies to old connections"
+    yield gap(f"{text}{tried if drops_unknown_replies(experiment) else ''}.")
 
 
 def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator[Caveat]:

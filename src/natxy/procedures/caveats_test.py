@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.caveats import Caveat, departure, limitation, own_rule
+from natxy.plan.caveats import Caveat, CaveatKind, departure, limitation, own_rule
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.resolve_test import FORWARDING, PHASE2, RATE, plan_of
@@ -51,6 +51,22 @@ def test_short_trials_of_connection_rates_are_caveats() -> None:
         "are 100 ms, 1 % of which is the 1 ms that the last frame may be late. So short" in sentence
         for sentence in texts(resolve(plan_of(rate, timing="lab")))
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "tried"),
+    [({"masquerades": True}, True), ({}, False), ({"count": ["cat", "/n"]}, None), ({"stateful": False}, None)],
+)
+def test_a_table_that_cannot_be_counted_is_a_gap(own: dict[str, Any], tried: bool | None) -> None:
+    gateway = {"driver": "command", "stateful": True} | own
+    gateway |= {"clear": [["true"]]} if gateway["stateful"] else {}
+    phase1 = RATE if gateway["stateful"] else FORWARDING
+    found = caveats_of_plan(resolve(plan_of(phase1 | {"gateway": gateway})))
+    gaps = [caveat.text for caveat in found if caveat.kind is CaveatKind.GAP]
+    assert len(gaps) == (tried is not None)
+    for sentence in gaps:
+        assert "table of the gateway `command` is never checked to be empty before a trial" in sentence
+        assert ("tried once in each experiment" in sentence) is tried
 
 
 def test_a_pause_after_phase_1_has_no_length_in_the_rfcs() -> None:

@@ -22,6 +22,7 @@ from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.scale import table_need
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.table_check import TableCheck
 from natxy.results.analysis.ceilings import ceiling_fps
 from natxy.results.pcap import PcapWriter
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
@@ -70,6 +71,7 @@ class ExperimentRun:
     _states: dict[int, State] = field(default_factory=dict, init=False)
     _remarks: dict[int, str] = field(default_factory=dict, init=False)
     _running: bool = field(default=False, init=False)
+    _table_check: TableCheck = field(default_factory=TableCheck, init=False)
     _described: bool = field(default=False, init=False)
 
     def keep(self, record: ExperimentRecord) -> None:
@@ -182,6 +184,7 @@ class ExperimentRun:
             phase1_fps=rates.get("phase1_rate"),
             rate=rates.get("rate"),
             ceiling_fps=ceiling_fps(self.experiment, self.self_test),
+            table_check=self._table_check,
         )
         result = measure_repetition(repetition, recorder, recorded)
         headline = result.figures[self.experiment.procedure.headline().name]

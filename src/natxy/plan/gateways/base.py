@@ -89,6 +89,16 @@ class GatewayModel(PlanModel):
         return False
 
     @property
+    def is_counted(self) -> bool:
+        """True if its driver counts the connections that it keeps."""
+        return bool(self.keeps_connections)
+
+    @property
+    def drops_unknown_replies(self) -> bool:
+        """True if a frame from the right passes only while the table holds its connection."""
+        return bool(self.keeps_connections) and self.hides_left
+
+    @property
     def translations(self) -> frozenset[TranslationKind | None]:
         """The translations between address families that it supports; None is traffic of one family."""
         return frozenset({None})

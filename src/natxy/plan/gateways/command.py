@@ -81,5 +81,9 @@ class CommandConfig(GatewayModel):
         return self.masquerades
 
     @property
+    def is_counted(self) -> bool:
+        return self.count is not None
+
+    @property
     def no_pool(self) -> str | None:
         return None if self.masquerades else super().no_pool

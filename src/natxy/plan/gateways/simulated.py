@@ -50,6 +50,7 @@ class SimulatedConfig(LimitsModel):
     in_virtual_time: ClassVar[bool] = True
     is_probed: ClassVar[bool] = False
     keeps_connections: ClassVar = None
+    drops_unknown_replies: ClassVar = True
     serves_pairs: ClassVar = True
     translations: ClassVar = frozenset({None, *TranslationKind})
     driver: Literal["simulated"] = "simulated"

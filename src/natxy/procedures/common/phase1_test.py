@@ -21,6 +21,7 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.table_check import RATE_FPS
 from natxy.procedures.truth_test import BURST, SEARCH, plan_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, State
@@ -107,6 +108,9 @@ class Phase1:
             engine: SimulatedEngine, request: EstablishRequest, on_progress: OnProgress = None
         ) -> TrialResult:
             result = establish(engine, request, on_progress)
+            if request.stream.rate_fps == RATE_FPS:
+                # These are made to check the gateway's table, and belong to no attempt.
+                return result
             self.seeds.append(request.seed)
             if not fails(request.seed):
                 return result

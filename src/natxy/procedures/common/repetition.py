@@ -20,6 +20,7 @@ from natxy.procedures.common.death import came_through
 from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.replay import Replay
+from natxy.procedures.common.table_check import TableCheck
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind, trial_title
@@ -100,7 +101,7 @@ class Repetition:
     gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
     disturbed. `learn` sends learning frames; None if nothing learns from them. `asks_alive` is false where trials take
     the gateway away themselves. `set_up_again` sets the gateway up on a DUT that has booted; None if the DUT is no
-    machine of its own.
+    machine of its own. `table_check` is the experiment's; None leaves the gateway's table unchecked.
     """
 
     experiment: Experiment
@@ -117,6 +118,7 @@ class Repetition:
     learn: Callable[[], None] | None = None
     asks_alive: bool = True
     set_up_again: Callable[[], None] | None = None
+    table_check: TableCheck | None = None
     replay: Replay = field(default_factory=Replay)
     paused: PausedAttempts = field(default_factory=PausedAttempts)
 
@@ -133,10 +135,12 @@ class Repetition:
 
     def begin(self, attempt: Attempt) -> None:
         """Starts an attempt: lets the DUT rest, empties its connection tracking table (RFC 9693) and sends learning
-        frames (RFC 2544 §23). Raises DutError if the DUT does not answer these."""
+        frames (RFC 2544 §23). Raises DutError if the DUT does not answer these, or if its table is not emptied."""
         self.observer.attempt_started(attempt)
         if self.replay.begin(attempt):
             return
+        if self.experiment.uses_connections and self.table_check:
+            self.table_check.try_clear(self)
         self.sleep(rest_s(self.experiment.timing.settle, attempt.number))
         if self.experiment.uses_connections:
             with self.gateway() as gateway:
@@ -184,6 +188,8 @@ class Repetition:
             result = result.model_copy(update={"reason": reason})
         finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load)
         self.observer.finished(finished)
+        if kind == TrialKind.PHASE1 and self.table_check:
+            self.table_check.compare(self, result)
         return result
 
     def _check_alive(self, trial: str, result: TrialResult | None = None) -> None:

@@ -66,12 +66,13 @@ def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
         parts.append(Text(warning, style="yellow"))
     if sentence := self_test_sentence(run):
         parts.append(Text(sentence))
-    if run.caveats and not list_caveats:
-        parts.append(Text(f"{caveats.counts(run.caveats)}: the report lists what and why."))
-    else:
-        for kind, sentences in caveats.by_kind(run.caveats).items():
-            parts.append(Text(f"{caveats.TITLES[kind]}:", style="bold"))
-            parts.extend(map(_bullet, sentences))
+    # A result that relies on what natxy cannot check is never shown without saying so.
+    listed = [each for each in run.caveats if list_caveats or each.kind is caveats.CaveatKind.GAP]
+    for kind, sentences in caveats.by_kind(listed).items():
+        parts.append(Text(f"{caveats.TITLES[kind]}:", style="bold"))
+        parts.extend(map(_bullet, sentences))
+    if others := [each for each in run.caveats if each not in listed]:
+        parts.append(Text(f"{caveats.counts(others)}: the report lists what and why."))
     return Group(*parts)
 
 

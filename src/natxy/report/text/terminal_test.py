@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from natxy.plan.caveats import gap
 from natxy.report.text.terminal import render
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import HOSTILE, hostile, quickstart
@@ -34,6 +35,16 @@ def test_caveats_can_be_left_to_the_report(tmp_path: Path) -> None:
     text = printed(quickstart(tmp_path), 120, list_caveats=False)
     assert "1 departure from the RFCs: the report lists what and why." in text
     assert "RFC 2544 §24" not in text
+
+
+def test_what_cannot_be_checked_is_always_listed(tmp_path: Path) -> None:
+    reader = RunReader(quickstart(tmp_path))
+    reader.run.caveats.append(gap("The table is never checked to be empty."))
+    output = io.StringIO()
+    Console(file=output, width=120).print(render(reader, list_caveats=False))
+    text = output.getvalue()
+    assert "What natxy cannot check:\n  • The table is never checked to be empty." in text
+    assert "gap" not in text
 
 
 @pytest.mark.parametrize("width", [80, 100])
