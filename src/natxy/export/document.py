@@ -73,7 +73,7 @@ def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
 
 
 def _models(trial: TrialRecord) -> dict[str, Any]:
-    models = {"result": trial.result, "dut_load": trial.dut_load}
+    models = {"result": trial.result, "dut_load": trial.dut_load, "dut_counts": trial.dut_counts}
     return {name: model.model_dump(mode="json") if model else None for name, model in models.items()}
 
 

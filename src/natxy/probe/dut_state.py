@@ -9,11 +9,11 @@ from ipaddress import ip_address
 from typing import Final
 
 from natxy.dut.base import DutInterfaces
+from natxy.dut.linux.drop_rules import cut, iptables_drops, nft_drops
 from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import IPAddress, Side
 from natxy.errors import DutError
 from natxy.probe.observed import DutState, Interface, Route
-from natxy.untrusted.texts import one_line
 
 # A program that is missing leaves its part empty.
 _DEFAULTS: Final = "ip -4 route show default; ip -6 route show default"
@@ -51,9 +51,6 @@ _MERGING: Final = {"rx-udp-gro-forwarding": "rx-udp-gro-forwarding", "rx-gro-lis
 # Numbers of 64 bits, and names that Linux allows: Python's integers end at some thousands of digits.
 _NUMBER: Final = r"\d{1,20}"
 _NAME: Final = r"\S{1,15}(?!\S)"
-_LONGEST: Final = 200
-_COUNTER: Final = re.compile(rf"counter packets ({_NUMBER}) bytes {_NUMBER} ")
-_HOOKS_OF_FORWARDING: Final = {"forward", "prerouting", "postrouting", "ingress"}
 
 
 def read_dut(
@@ -112,8 +109,8 @@ def parse_state(answers: str) -> DutState | None:
         routes=_routes(parts, "route"),
         routes_back=_routes(parts, "back"),
         drops=dict(
-            [*_nft_drops(parts.get("nft", ""))]
-            + [drop for name, text in parts.items() if name.endswith("-save") for drop in _iptables_drops(name, text)]
+            [*nft_drops(parts.get("nft", ""))]
+            + [drop for name, text in parts.items() if name.endswith("-save") for drop in iptables_drops(name, text)]
         ),
         merging={
             name.removeprefix("features-"): tuple(
@@ -163,39 +160,7 @@ def _routes(parts: Mapping[str, str], kind: str) -> dict[Side, Route]:
 def _route(answer: str) -> Route | None:
     lines = answer.strip().splitlines()
     if errors := re.findall(r"^RTNETLINK answers: (.*)$", answer, re.MULTILINE):
-        return Route(error=_shown(errors[-1]))
+        return Route(error=cut(errors[-1]))
     if not lines or not (device := re.search(rf"\bdev ({_NAME})", lines[0])):
         return None
     return Route(device[1], by_default=lines[0].startswith("default "))
-
-
-def _nft_drops(ruleset: str) -> Iterator[tuple[str, int | None]]:
-    table = chain = ""
-    for line in map(str.strip, ruleset.splitlines()):
-        if opened := re.match(r"table (\S+ \S+) \{", line):
-            table = opened[1]
-        elif opened := re.match(r"chain (\S+) \{", line):
-            chain = opened[1]
-        elif base := re.match(r"type \S+ hook (\S+) .*?; policy (\S+);", line):
-            if base[1] not in _HOOKS_OF_FORWARDING:
-                chain = ""
-            elif base[2] == "drop":
-                yield _shown(f"nft {table} {chain}: policy drop"), None
-        elif chain and re.search(r"\b(?:drop|reject)\b", line):
-            counted = _COUNTER.search(line)
-            yield _shown(f"nft {table} {chain}: {_COUNTER.sub('', line)}"), int(counted[1]) if counted else None
-
-
-def _iptables_drops(program: str, saved: str) -> Iterator[tuple[str, int | None]]:
-    name = program.removesuffix("-save")
-    for chain, frames in re.findall(rf"^:(FORWARD) DROP \[({_NUMBER}):\d+\]", saved, re.MULTILINE):
-        yield f"{name} -P {chain} DROP", int(frames)
-    for frames, rule in re.findall(rf"^\[({_NUMBER}):\d+\] (-A .*-j (?:DROP|REJECT)\b.*)$", saved, re.MULTILINE):
-        if not re.match(r"-A (?:INPUT|OUTPUT)\b", rule):
-            yield _shown(f"{name} {rule}"), int(frames)
-
-
-def _shown(text: str) -> str:
-    """Returns a text of the DUT's as errors show it. Rules that are cut to the same text count as one."""
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -23,6 +23,7 @@ from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.migrations import schema_number
 from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, to_row
+from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
@@ -266,6 +267,7 @@ class RunStore:
         absence: Absence | None = None,
         disturbance: str = "",
         dut_load: DutLoad | None = None,
+        dut_counts: DutCounts | None = None,
     ) -> int:
         """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
@@ -283,6 +285,7 @@ class RunStore:
             gateway_delayed_s=absence.delayed_s if absence else None,
             disturbance=disturbance or None,
             dut_load=dut_load,
+            dut_counts=dut_counts,
         )
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
 

@@ -5,6 +5,7 @@ import sqlite3
 import struct
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -21,6 +22,7 @@ from natxy.plan.model.units import Unit
 from natxy.results import RESULTS_FILE
 from natxy.results.curves import Axis, Curve
 from natxy.results.database.schema import SCHEMA
+from natxy.results.dut_counts import DutCounts
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
@@ -34,6 +36,7 @@ from natxy.system.process_owner import Owner
 from tests.support.sample_runs import dut_load, settings
 
 SAMPLE = ForeignSample(side=Side.LEFT, kind="arp", time_ns=1_700_000_000_123_456_789, data_base64="AAECAwQ=")
+COUNTS: Final = DutCounts(rose={"conntrack -S": {"insert_failed": 500}}, connections=500, silent_rules=("nft drop",))
 
 
 def trial_at(rate_fps: float) -> TrialResult:
@@ -62,6 +65,7 @@ def add_trial(
         absence=Absence(0.004, 0.003, 0.001) if number == 2 else None,
         disturbance="away" if number == 2 else "",
         dut_load=dut_load(rate) if number == 2 else None,
+        dut_counts=COUNTS if number == 2 else None,
     )
     return result
 
@@ -147,6 +151,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     assert (second.gateway_pause_s, second.gateway_stolen_s, second.gateway_delayed_s) == (0.004, 0.003, 0.001)
     assert second.disturbance == "away"
     assert (first.dut_load, second.dut_load) == (None, dut_load(2000))
+    assert (first.dut_counts, second.dut_counts) == (None, COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +178,10 @@ def test_a_run_of_before_the_gateways_core_was_watched_is_read(tmp_path: Path) -
     add_trial(store, repetition, 1, 500)
     store.close()
     with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
-        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json"):
+        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json", "dut_counts_json"):
             db.execute(f"ALTER TABLE trial DROP COLUMN {column}")
     (old,) = RunReader(tmp_path).run.experiments[0].repetitions[0].trials
-    assert (old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance, old.dut_load) == (None, None, None, None)
+    assert [old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance, old.dut_load, old.dut_counts] == [None] * 5
 
 
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.plan.model.units import Unit, format_quantity
+from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.search.outcome import Outcome
 from natxy.untrusted.values import Moment, Real, Whole
@@ -46,8 +47,8 @@ class TrialRecord:
     `rate_fps` the rate of each stream of this trial. The counts are sums over all streams; `reordered` is None when it
     is unknown of one. `gateway_pause_s` is how long the gateway's core was taken from it, None when that is unknown;
     `gateway_stolen_s` is the part that the machine's host took, `gateway_delayed_s` that of other tasks. `disturbance`
-    says how this explains that the trial failed; None when it does not. `dut_load` is what the DUT spent; None when
-    that is unknown.
+    says how this explains that the trial failed; None when it does not. `dut_load` is what the DUT spent, `dut_counts`
+    what it counted; None when that is unknown.
     """
 
     id: Whole
@@ -79,6 +80,7 @@ class TrialRecord:
     gateway_delayed_s: Real | None = None
     disturbance: str | None = None
     dut_load: DutLoad | None = None
+    dut_counts: DutCounts | None = None
 
     @classmethod
     def of(cls, result: TrialResult, **setting: Any) -> Self:

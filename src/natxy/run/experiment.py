@@ -175,6 +175,7 @@ class ExperimentRun:
             tester=setup.tester,
             gateway=setup.gateway,
             watch=setup.watch,
+            counting=setup.counting,
             observer=recorder,
             sleep=setup.sleep,
             learn=setup.learn,

@@ -137,6 +137,7 @@ class TrialRecorder:
             absence=trial.absence,
             disturbance=trial.disturbance,
             dut_load=trial.dut_load,
+            dut_counts=trial.dut_counts,
         )
         self.foreign.add(trial.result.samples)
         self.replayed(trial)

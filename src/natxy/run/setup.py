@@ -13,6 +13,7 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
+from natxy.dut.linux.counting import CountWatch
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
@@ -51,6 +52,7 @@ class Setup:
     cores that frames can be steered to; none when the testbed cannot choose. `learn` sends learning frames; None where
     nothing learns from them. `set_up_again` sets the gateway up on a DUT that has booted, with the cores of the present
     experiment; None where the DUT is no machine of its own. `tester_cores`: those of this machine that only measure.
+    `counting` reads the DUT's counters around a trial; None where nothing can.
     """
 
     tester: Tester
@@ -66,6 +68,7 @@ class Setup:
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
     tester_cores: Sequence[int] = ()
+    counting: CountWatch | None = None
 
 
 class Setups:
@@ -192,6 +195,7 @@ class Setups:
             if isinstance(getattr(gateway, "transport", None), CoreSwitch)
             else None,
             tester_cores=testbed.tester_cores,
+            counting=testbed.counting(),
         )
 
     def _set_up_again(self, gateway: Gateway[Any]) -> None:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from natxy.dut.base import Gateway
+from natxy.dut.linux.counting import CountWatch
 from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import PortsOpen, PortSpec
@@ -93,6 +94,10 @@ class Testbed(ABC):
 
         The gateway has to be set up before.
         """
+        return None
+
+    def counting(self) -> CountWatch | None:
+        """Returns what reads the DUT's counters around a trial; None where the DUT is no Linux that can be asked."""
         return None
 
     def sleep(self, seconds: float) -> None:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
 from natxy.dut.linux.counters import read_here
+from natxy.dut.linux.counting import CountWatch
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.interfaces import set_links, steer
 from natxy.dut.linux.load import LoadWatch
@@ -129,6 +130,9 @@ class NetnsLab(EngineTestbed):
             return watch
         namespace = NetnsTransport(self._namespaces.dut, self._machine)
         return watch.with_load(LoadWatch(namespace, self.interfaces, self.cores.dut, read_here))
+
+    def counting(self) -> CountWatch | None:
+        return CountWatch(NetnsTransport(self._namespaces.dut, self._machine), self.interfaces)
 
     def description(self) -> dict[str, str]:
         return {

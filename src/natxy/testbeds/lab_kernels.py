@@ -36,6 +36,9 @@ class ReferenceLab(NetnsLab):
         own = "The gateway is natxy's own reference program: the results describe the tester and the lab."
         return [*super().caveats(), limitation(own)]
 
+    def counting(self) -> None:
+        """Returns None: the program forwards past the kernel, whose counters know nothing of its frames."""
+
     def _buffer_frames(self) -> int:
         return _PACKET_RING_FRAMES
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
+from natxy.causes.counted import counted
 from natxy.dut.base import Gateway
+from natxy.dut.linux.counting import CountWatch
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import GatewayDiedError
@@ -21,6 +23,7 @@ from natxy.procedures.common.disturbance import disturbance, tolerated_loss
 from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.replay import Replay
 from natxy.procedures.common.table_check import TableCheck
+from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind, trial_title
@@ -51,7 +54,7 @@ class FinishedTrial:
     """A trial with its result.
 
     `absence` is how long the gateway's core ran something else, None if unknown. `disturbance` says how that explains a
-    failure; empty otherwise. `dut_load` is what the DUT spent, None if unknown.
+    failure; empty otherwise. `dut_load` is what the DUT spent, `dut_counts` what it counted, None if unknown.
     """
 
     attempt: Attempt
@@ -63,6 +66,7 @@ class FinishedTrial:
     absence: Absence | None = None
     disturbance: str = ""
     dut_load: DutLoad | None = None
+    dut_counts: DutCounts | None = None
 
     @property
     def title(self) -> str:
@@ -99,9 +103,10 @@ class Repetition:
     `phase1_fps` and `rate` are the values of the experiment's `phase1_rate` and `rate`; None if it has no such
     field. `rate` is in the procedure's unit. `ceiling_fps` is the rate per direction that the tester passes without a
     gateway, None if unknown. `sleep` takes seconds. Without a `watch` that knows the queue of the gateway, no trial is
-    disturbed. `learn` sends learning frames; None if nothing learns from them. `asks_alive` is false where trials take
-    the gateway away themselves. `set_up_again` sets the gateway up on a DUT that has booted; None if the DUT is no
-    machine of its own. `table_check` is the experiment's; None leaves the gateway's table unchecked.
+    disturbed; `counting` reads the DUT's counters around each. `learn` sends learning frames; None if nothing learns
+    from them. `asks_alive` is false where trials take the gateway away themselves. `set_up_again` sets the gateway up
+    on a DUT that has booted; None if the DUT is no machine of its own. `table_check` is the experiment's; None leaves
+    the gateway's table unchecked.
     """
 
     experiment: Experiment
@@ -115,6 +120,7 @@ class Repetition:
     rate: float | None = None
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
+    counting: CountWatch | None = None
     learn: Callable[[], None] | None = None
     asks_alive: bool = True
     set_up_again: Callable[[], None] | None = None
@@ -171,22 +177,25 @@ class Repetition:
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
             return recorded
         started_at = timestamp()
+        if self.counting:
+            self.counting.begin()
         if self.watch:
             self.watch.begin()
         on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
         result = self.paused.weigh(attempt, kind, run(self._seed(attempt, kind), on_progress))
         absence = self._absence()
         load = self.watch.load() if self.watch else None
+        counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
-        if stray := astray(self.experiment, result):
-            result = result.model_copy(update={"reason": f"{result.reason}; {stray}"})
+        told = (astray(self.experiment, result), counted(result, load, counts))
+        result = result.model_copy(update={"reason": "; ".join(filter(None, (result.reason, *told)))})
         why = self._disturbance(result, absence, load)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
         elif why:
             reason = f"{result.reason}; {why}; the failure of a last attempt stands"
             result = result.model_copy(update={"reason": reason})
-        finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load)
+        finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load, counts)
         self.observer.finished(finished)
         if kind == TrialKind.PHASE1 and self.table_check:
             self.table_check.compare(self, result)

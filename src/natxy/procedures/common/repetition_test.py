@@ -14,6 +14,7 @@ from natxy.plan.model.timing import LAB_TIMING, RFC_TIMING
 from natxy.plan.resolve import resolve
 from natxy.procedures.common.repetition import LONGEST_REST_S, FinishedTrial, Repetition, rest_s
 from natxy.procedures.common.traffic_test import plan_of
+from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
@@ -37,6 +38,8 @@ class Machine:
         self.done: list[str] = []
         self.finished: list[FinishedTrial] = []
         self.load = DutLoad(elapsed_s=1.0, cores=())
+        self.counts: DutCounts | None = None
+        self.counting = SimpleNamespace(begin=lambda: self.done.append("count"), end=self._counted)
         self._absence = absence
         self.gateway = SimpleNamespace(
             pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"), check_alive=self._check_alive
@@ -59,6 +62,10 @@ class Machine:
         self.done.append("watched")
         return self._absence
 
+    def _counted(self) -> DutCounts | None:
+        self.done.append("counted")
+        return self.counts
+
     def repetition(self, **given: Any) -> Repetition:
         own: dict[str, Any] = {"name": "t", "procedure": "throughput", "search": {"max_rate": "1M"}}
         [experiment] = resolve(plan_of(own | given)).experiments
@@ -71,6 +78,7 @@ class Machine:
             plan_seed=1,
             number=1,
             watch=cast("Any", self.watch),
+            counting=cast("Any", self.counting),
             learn=lambda: self.done.append("learn"),
         )
 
@@ -85,7 +93,7 @@ class Machine:
 
 def failed(lost: int = 100) -> TrialResult:
     """Returns a failed trial of a second with 100,000 frames."""
-    counts = {"planned": 100_000, "lost": lost, "corrupt": 0, "misrouted": 0, "unsent": 0}
+    counts = {"planned": 100_000, "lost": lost, "corrupt": 0, "misrouted": 0, "unsent": 0, "timed_out": 0}
     stream: dict[str, Any] = counts | {"name": "forward", "intended_rate_fps": 1e5}
     stream |= {"longest_silence": None, "first_lost": None}
     trial: dict[str, Any] = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "lost"}
@@ -95,7 +103,7 @@ def failed(lost: int = 100) -> TrialResult:
 def test_the_gateway_is_watched_while_the_trial_runs() -> None:
     machine = Machine(Absence(0.05))
     machine.run(failed())
-    assert machine.done == ["watch", "run", "watched"]
+    assert machine.done == ["count", "watch", "run", "watched", "counted"]
     [finished] = machine.finished
     assert (finished.absence, finished.dut_load) == (Absence(0.05), machine.load)
 
@@ -218,3 +226,12 @@ def test_each_trial_has_a_seed_of_its_own_which_is_the_same_again() -> None:
     assert seeds(1) == seeds(1)
     assert len({*seeds(1), *seeds(2)}) == 6
     assert all(0 <= seed < 2**64 for seed in seeds(1))
+
+
+def test_the_reason_names_the_counter_of_the_dut_that_moved_as_much() -> None:
+    machine = Machine()
+    machine.counts = DutCounts(rose={"conntrack -S": {"insert_failed": 100, "drop": 100}})
+    result = machine.run(failed())
+    assert result.reason == "lost; insert_failed rose by 100 (`conntrack -S`)"
+    [finished] = machine.finished
+    assert (finished.result.reason, finished.dut_counts) == (result.reason, machine.counts)

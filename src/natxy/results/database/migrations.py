@@ -157,6 +157,10 @@ def _add_dut_load(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE trial ADD COLUMN dut_load_json TEXT")
 
 
+def _add_dut_counts(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE trial ADD COLUMN dut_counts_json TEXT")
+
+
 def _add_kinds_of_caveats(db: sqlite3.Connection) -> None:
     """Gives each sentence on how a run was measured its kind, which before only its words told."""
     db.execute("ALTER TABLE run RENAME COLUMN deviations_json TO caveats_json")
@@ -191,4 +195,5 @@ _STEPS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     # `reordered` may be null since then, which no row of before is.
     lambda _: None,
     _add_kinds_of_caveats,
+    _add_dut_counts,
 )

@@ -26,6 +26,7 @@ def written(folder: Path) -> Path:
 def of_schema_12(folder: Path, deviations: object) -> Path:
     file = written(folder)
     with closing(sqlite3.connect(file)) as db, db:
+        db.execute("ALTER TABLE trial DROP COLUMN dut_counts_json")
         db.execute("ALTER TABLE run RENAME COLUMN caveats_json TO deviations_json")
         db.execute("UPDATE run SET deviations_json = ?", [json.dumps(deviations)])
         db.execute("PRAGMA user_version = 12")
@@ -71,7 +72,8 @@ def test_settings_that_are_no_mapping_are_a_fault_of_the_file() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA)
         db.execute("DROP TABLE transfer")
-        for column in ("gateway_pause_s", "gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json"):
+        since = ("gateway_pause_s", "gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json")
+        for column in (*since, "dut_counts_json"):
             db.execute(f"ALTER TABLE trial DROP COLUMN {column}")
         db.execute(
             "INSERT INTO experiment (name, title, gateway, procedure, family, cell_json, settings_json, unit, state) "
@@ -89,6 +91,14 @@ def test_a_run_of_schema_10_is_read_as_one_without_loads_of_the_dut(tmp_path: Pa
         with in_present_schema(db) as present:
             assert "dut_load_json" in {column for _, column, *_ in present.execute("PRAGMA table_info (trial)")}
             assert present.execute("SELECT dut_load_json FROM trial").fetchall() == []
+
+
+def test_a_run_of_schema_13_is_read_as_one_without_counts_of_the_dut(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(written(tmp_path))) as db:
+        db.execute("ALTER TABLE trial DROP COLUMN dut_counts_json")
+        db.execute("PRAGMA user_version = 13")
+        with in_present_schema(db) as present:
+            assert "dut_counts_json" in {column for _, column, *_ in present.execute("PRAGMA table_info (trial)")}
 
 
 def test_the_words_of_schema_12_tell_the_kinds_of_caveats(tmp_path: Path) -> None:

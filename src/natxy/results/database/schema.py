@@ -116,7 +116,7 @@ def optional_columns() -> set[str]:
     }
 
 
-SCHEMA_NUMBER: Final = 13
+SCHEMA_NUMBER: Final = 14
 """The number of the schema below. Another schema has another number, and a step in `migrations` that leads to it."""
 SCHEMA: Final = f"""
 PRAGMA user_version = {SCHEMA_NUMBER};

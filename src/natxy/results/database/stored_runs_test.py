@@ -22,7 +22,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState, State
 
 STORED: Final = Path(__file__).parents[4] / "tests/stored_runs"
-SCHEMAS: Final = range(1, 13)
+SCHEMAS: Final = range(1, 14)
 # Tests between hosts are stored since this schema.
 GOODPUT: Final = 6
 

@@ -47,6 +47,9 @@ class GuestLab(NetnsLab):
         """Returns nothing: the guest's hardware is a process."""
         return {}
 
+    def counting(self) -> None:
+        """Returns None: the answer would take its one virtual CPU longer than a trial, through a serial line."""
+
     def caveats(self) -> list[Caveat]:
         return [
             *super().caveats(),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.counters import TIMES
+from natxy.dut.linux.counting import CountWatch
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
@@ -132,6 +133,9 @@ class VmLab(EngineTestbed):
         spent = LoadWatch(self.transport, self.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
         self._reading_cost = spent.cost()
         return watch.with_load(spent)
+
+    def counting(self) -> CountWatch:
+        return CountWatch(self.transport, self.interfaces)
 
     def dut_hardware(self) -> dict[str, str]:
         return describe_hardware(self.transport, self.interfaces)
