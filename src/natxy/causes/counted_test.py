@@ -10,7 +10,7 @@ from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verd
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 
-INSERT_FAILED = "insert_failed rose by 1,498 (`conntrack -S`)"
+INSERT_FAILED = "insert_failed rose by 1,498 in `conntrack -S`"
 
 
 def trial(*lost: int, verdict: Verdict = Verdict.FAIL, unsent: int = 0) -> TrialResult:
@@ -48,7 +48,7 @@ def test_a_counter_need_not_be_exact_but_near() -> None:
 
 
 def test_few_frames_have_to_be_exactly_as_many() -> None:
-    assert counted(trial(4), None, table(drop=4)) == "drop rose by 4 (`conntrack -S`)"
+    assert counted(trial(4), None, table(drop=4)) == "drop rose by 4 in `conntrack -S`"
     assert counted(trial(4), None, table(drop=5)) == ""
 
 
@@ -59,13 +59,13 @@ def test_what_was_not_sent_is_not_missing() -> None:
 def test_two_counters_together_may_be_as_many_as_missing() -> None:
     told = counted(trial(6920), load(queue=5993), table(insert_failed=927, drop=927))
     assert told == (
-        "insert_failed rose by 927 (`conntrack -S`) and `dropped` of the cores' queues rose by 5,993 "
-        "(`cat /proc/net/softnet_stat`)"
+        "insert_failed rose by 927 in `conntrack -S` and `dropped` of the cores' queues rose by 5,993 in "
+        "`cat /proc/net/softnet_stat`"
     )
 
 
 def test_a_card_that_missed_frames_is_named() -> None:
-    told = "rx_missed_errors rose by 300 (`ip -s -s link show eth1`)"
+    told = "rx_missed_errors rose by 300 in `ip -s -s link show eth1`"
     assert counted(trial(150, 150), load(card=300), DutCounts()) == told
 
 

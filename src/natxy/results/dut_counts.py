@@ -32,7 +32,7 @@ class Rise(NamedTuple):
     shown_by: str
 
     def text(self) -> str:
-        return f"{self.counter} rose by {self.by:,} (`{self.shown_by}`)"
+        return f"{self.counter} rose by {self.by:,} in `{self.shown_by}`"
 
 
 class DutCounts(BaseModel):

@@ -22,7 +22,7 @@ from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.migrations import schema_number
-from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, to_row
+from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, from_row, to_row
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
@@ -288,6 +288,13 @@ class RunStore:
             dut_counts=dut_counts,
         )
         return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
+
+    def trials(self, repetition_id: int) -> list[TrialRecord]:
+        """Returns the stored trials of a repetition, in their order."""
+        cursor = self._db.cursor()
+        cursor.row_factory = sqlite3.Row
+        rows = cursor.execute("SELECT * FROM trial WHERE repetition_id = ? ORDER BY id", (repetition_id,))
+        return [from_row(TrialRecord, "trial", row) for row in rows]
 
     def steps(self, repetition_id: int) -> list[Step]:
         """Returns the rate and the verdict of each step of a repetition, that of its last trial."""

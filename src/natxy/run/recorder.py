@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+from natxy.causes.causes import explain, explain_capacity
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.errors import DutError
@@ -59,9 +60,22 @@ class TrialRecorder:
             return reason
         return f"{reason}; the gateway had failed in {failure.title}: {failure.result.reason}"
 
+    def explained(self, result: ProcedureResult, experiment: Experiment) -> ProcedureResult:
+        """Returns a search's result with the cause of its failures, if one is known and no rate passed, or something
+        other than the table's size limited its capacity."""
+        if not experiment.gateway.is_gateway or result.upper_bound is None:
+            return result
+        if _none_passed(result):
+            cause = explain(experiment, self.store.trials(self.repetition_id))
+        elif experiment.procedure.most_connections:
+            cause = explain_capacity(experiment, self.store.trials(self.repetition_id))
+        else:
+            return result
+        return replace(result, remark="; ".join(filter(None, (result.remark, cause))))
+
     def check_forwarding(self, result: ProcedureResult) -> None:
         """Raises DutError when no rate of a search passed and no frame of a stream arrived at the lowest one."""
-        if result.lower_bound is not None or result.upper_bound is None:
+        if not _none_passed(result):
             return
         lowest = ", the search's lowest rate"
         _check_any_arrived(self._at_lowest_rate, lowest)
@@ -84,11 +98,10 @@ class TrialRecorder:
         assert trial is not None
         _check_any_arrived([trial])
         others = ", the others were invalid" if never.unprepared < never.attempts else ""
-        return no_result(
-            experiment.procedure,
-            f"{trial.title} failed in {never.unprepared} of {never.attempts} attempts{others}: lower `phase1_rate` or "
-            "enlarge the gateway's table",
-        )
+        cause = explain(experiment, self.store.trials(self.repetition_id), Purpose.PREPARE)
+        remedy = cause or "lower `phase1_rate` or enlarge the gateway's table"
+        failed = f"failed in {never.unprepared} of {never.attempts} attempts{others}"
+        return no_result(experiment.procedure, f"{trial.title} {failed}: {remedy}")
 
     def missing_connections(self) -> str:
         """Returns how many connections were missing in phase 2, as a remark, or an empty text."""
@@ -168,6 +181,10 @@ class TrialRecorder:
             self._last_invalid = trial
         elif trial.result.verdict != Verdict.PASS and trial.purpose == Purpose.PREPARE:
             self._last_failed_phase1 = trial
+
+
+def _none_passed(result: ProcedureResult) -> bool:
+    return result.lower_bound is None and result.upper_bound is not None
 
 
 def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:

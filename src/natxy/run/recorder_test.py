@@ -13,8 +13,10 @@ import pytest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
+from natxy.plan.gateways.wire import WireConfig
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import FinishedTrial
+from natxy.results.dut_counts import DutCounts
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
@@ -148,3 +150,28 @@ def test_a_frame_that_arrived_in_any_way_was_forwarded(recorder: TrialRecorder, 
     recorder.attempt_started(trial.attempt)
     recorder.finished(replace(trial, result=arrived))
     recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))
+
+
+def test_a_search_without_a_rate_has_its_cause_and_one_with_a_rate_has_none(recorder: TrialRecorder) -> None:
+    failed = finished(Verdict.FAIL)
+    lost = sum(stream.lost for stream in failed.result.streams)
+    counts = DutCounts(rose={"conntrack -S": {"chaintoolong": lost}}, buckets=64)
+    recorder.finished(replace(failed, dut_counts=counts))
+    experiment = planned_experiment(settings())
+    none = ProcedureResult({}, lower_bound=None, upper_bound=100e3, remark="no rate passed")
+    told = recorder.explained(none, experiment).remark
+    assert told.startswith("no rate passed; netfilter refuses connections whose hash chain is too long")
+    for passed in (replace(none, lower_bound=1.0), replace(none, upper_bound=None)):
+        assert recorder.explained(passed, experiment) == passed
+    loop = experiment.model_copy(update={"gateway": WireConfig()})
+    assert recorder.explained(none, loop) == none
+
+
+def test_a_phase_1_that_always_failed_has_its_cause(recorder: TrialRecorder) -> None:
+    failed = finished(Verdict.FAIL, purpose=Purpose.PREPARE)
+    lost = sum(stream.lost for stream in failed.result.streams)
+    counts = DutCounts(rose={"conntrack -S": {"chaintoolong": lost}}, buckets=64)
+    recorder.finished(replace(failed, dut_counts=counts))
+    none = recorder.without_connections(NeverPrepared(100e3, 3, 3), planned_experiment(settings()))
+    assert none.remark.startswith("phase 1 at 100 kcps failed in 3 of 3 attempts: netfilter refuses connections")
+    assert "enlarge" not in none.remark

@@ -48,6 +48,7 @@ def measure_repetition(
             missing = recorder.missing_connections()
             result = replace(result, remark="; ".join(filter(None, (result.remark, missing))))
             result = _unless_expired(result, repetition, recorder)
+            result = recorder.explained(result, repetition.experiment)
         except NeverPrepared as never:
             result = recorder.without_connections(never, repetition.experiment)
         except Contradicted as contradicted:

@@ -232,6 +232,6 @@ def test_the_reason_names_the_counter_of_the_dut_that_moved_as_much() -> None:
     machine = Machine()
     machine.counts = DutCounts(rose={"conntrack -S": {"insert_failed": 100, "drop": 100}})
     result = machine.run(failed())
-    assert result.reason == "lost; insert_failed rose by 100 (`conntrack -S`)"
+    assert result.reason == "lost; insert_failed rose by 100 in `conntrack -S`"
     [finished] = machine.finished
     assert (finished.result.reason, finished.dut_counts) == (result.reason, machine.counts)

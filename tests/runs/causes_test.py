@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures gateways that lose frames whatever the rate is, and looks for the cause that natxy gives.
+
+Each is a real one: Linux, with limits that users have met.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.errors import DutError
+from natxy.events.listener import RunListener
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.results.records import RepetitionRecord
+from natxy.run.run import run_plan
+from tests.support import needs
+
+pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack")]
+
+TIMING: Final = {"preset": "lab", "max_pause": "20ms", "overrun_floor": "20ms", "max_backlog": "90%"}
+TIMEOUTS: Final = {"udp_timeout_s": 600, "udp_stream_timeout_s": 600}
+ROUTES: Final = ["sysctl", "-qw", "net.ipv4.ip_forward=1"]
+REMOVE: Final = ["nft", "add table ip mine; delete table ip mine"]
+
+
+def measured(folder: Path, code: int = 0, **experiment: Any) -> RepetitionRecord:
+    plan = {
+        "name": "causes",
+        "repeat": 1,
+        "timing": TIMING,
+        "experiments": [{"name": "x", "max_invalid": 20} | experiment],
+    }
+    assert run_plan(resolve(Plan.model_validate(plan)), folder / "run", RunListener()) == code
+    return RunReader(folder / "run").run.experiments[0].repetitions[0]
+
+
+def by_commands(rules: str, *, stateful: bool) -> dict[str, Any]:
+    gateway = {"driver": "command", "apply": [ROUTES, ["nft", f"table ip mine {{ {rules} }}"]], "remove": [REMOVE]}
+    kept = {"clear": [["conntrack", "-F"]], "count": ["cat", "/proc/sys/net/netfilter/nf_conntrack_count"]}
+    return gateway | ({"stateful": True, "masquerades": True} | kept if stateful else {})
+
+
+@pytest.mark.long
+def test_netfilter_gives_up_its_search_for_a_port(tmp_path: Path) -> None:
+    found = measured(
+        tmp_path,
+        gateway={"driver": "nftables", "conntrack_max": "200k"} | TIMEOUTS,
+        procedure="connection-rate",
+        connections=63_800,
+        ports={"source": "1024-32923", "destination": 7},
+        addresses={
+            "preset": "multiple",
+            "left_hosts": {"first": "10.0.1.0", "last": "10.0.1.1"},
+            "right_hosts": {"first": "198.19.1.0", "last": "198.19.1.0"},
+        },
+        search={"min_rate": "5k", "max_rate": "10k", "error": "100%"},
+    )
+    assert "netfilter gives up its search for a free port" in found.reason
+    assert "63,800 connections to 1 destination need 98.9 % of the 64,512 ports" in found.reason
+    failed = found.trials[-1]
+    # The table's counter is exact, if nothing else lost frames.
+    assert f"insert_failed rose by {failed.lost:,} in `conntrack -S`" in failed.reason
+
+
+def test_hash_chains_are_too_long(tmp_path: Path) -> None:
+    found = measured(
+        tmp_path,
+        # There is no result.
+        code=DutError.exit_code,
+        gateway={"driver": "nftables", "conntrack_max": "300k", "hash_size": 1536} | TIMEOUTS,
+        procedure="throughput",
+        phase1_rate="10k",
+        connections="50k",
+        addresses="multiple",
+        max_invalid=3,
+        search={"min_rate": "1k", "max_rate": "2k", "error": "100%"},
+    )
+    assert found.value is None
+    assert "netfilter refuses connections whose hash chain is too long" in found.reason
+    assert "50,000 connections are 65.1 entries a bucket in a table of 1,536 buckets; raise" in found.reason
+
+
+def test_a_gateway_learns_at_the_start(tmp_path: Path) -> None:
+    seen = "set seen { type ipv4_addr; flags dynamic,timeout; timeout 50ms; size 70000; };"
+    learn = "ip saddr @seen update @seen { ip saddr } accept; add @seen { ip saddr } drop;"
+    hosts = {side: {"first": f"198.{n}.1.0", "last": f"198.{n}.1.3"} for side, n in (("left", 18), ("right", 19))}
+    found = measured(
+        tmp_path,
+        gateway=by_commands(f"{seen} chain f {{ type filter hook forward priority 0; {learn} }};", stateful=False),
+        procedure="throughput",
+        addresses={"preset": "multiple"} | {f"{side}_hosts": each for side, each in hosts.items()},
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+    )
+    assert re.search(r"4 frames each way are lost in the first [\d.]+ ms of a trial and none later", found.reason)
+    assert "or a rule of its filter drops them (`nft ip mine f: add @seen { ip saddr } drop`)" in found.reason
+
+
+def test_a_host_has_a_limit_of_connections(tmp_path: Path) -> None:
+    counted = "set cnt { type ipv4_addr; flags dynamic; size 65535; };"
+    limit = "ct state new add @cnt { ip saddr ct count over 100 } drop;"
+    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(
+            f"{counted} chain f {{ type filter hook forward priority 0; {limit} }}; {masqueraded}", stateful=True
+        ),
+        procedure="connection-rate",
+        connections=2000,
+        search={"min_rate": "2k", "max_rate": "8k", "error": "100%"},
+    )
+    assert "the gateway keeps 100 connections and no more, 100 each of 1 host" in found.reason
+    assert "ct count over 100 } drop`); use more hosts (`left_hosts`)" in found.reason
+
+
+def test_a_port_set_has_its_ports_whatever_the_rate(tmp_path: Path) -> None:
+    nat = 'oifname "{right}" meta l4proto udp snat to {right_address}:5120-5135'
+    found = measured(
+        tmp_path,
+        gateway=by_commands(f"chain out {{ type nat hook postrouting priority srcnat; {nat}; }};", stateful=True),
+        procedure="connection-rate",
+        connections=48,
+        ports={"source": "10000-10047", "destination": 7},
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+    )
+    assert "16 connections to 1 destination get a port, and all others none (insert_failed rose by 32" in found.reason
