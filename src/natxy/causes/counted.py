@@ -14,11 +14,15 @@ from typing import Final
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.results.dut_counts import DutCounts, Rise
 from natxy.results.dut_load import DutLoad
+from natxy.results.trials import TrialRecord
 
 # Beside the trial's frames, a DUT has a few of its own.
 _NEAR: Final = 0.05
 _FEW: Final = 2
 _MOST_NAMED: Final = 2
+
+NOTHING_COUNTED: Final = "no counter rose as much"
+"""Stands for the counters of a failure that they do not explain."""
 
 
 def counted(result: TrialResult, load: DutLoad | None, counts: DutCounts | None) -> str:
@@ -41,8 +45,17 @@ def explaining(result: TrialResult, load: DutLoad | None, counts: DutCounts | No
     if near:
         ordered = [rise for _, rise in sorted(near, key=lambda each: each[0])]
         return _one_of_each_command(ordered)[:_MOST_NAMED]
-    together = _one_of_each_command(found)
+    # What a core's queue drops, its interface counts too.
+    together = [*{rise.by: rise for rise in reversed(_one_of_each_command(found))}.values()][::-1]
     return together if _as_many(sum(rise.by for rise in together), sum(lost)) else []
+
+
+def outcome_or_counters(trial: TrialRecord) -> str:
+    """Returns the verdict of a trial or, if the trial failed, the counters that rose as much as it lost."""
+    if trial.verdict != Verdict.FAIL:
+        return trial.verdict.value
+    found = explaining(trial.result, trial.dut_load, trial.dut_counts)
+    return " and ".join(rise.counter for rise in found) or NOTHING_COUNTED
 
 
 def rises(load: DutLoad | None, counts: DutCounts | None) -> Iterator[Rise]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`natxy explain`: says what a word means that natxy uses."""
+"""`natxy explain`: says what a word means that natxy uses, or how an experiment of a run came to its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
 from natxy.explain.entries import Entry, entries
 from natxy.explain.finding import explaining
+from natxy.results import RESULTS_FILE
 from natxy.shipped import page
 
 
@@ -21,21 +23,29 @@ def explain(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="WORD",
-            help="The term to explain; without one, all terms are listed.",
+            metavar="WORD|RUN EXPERIMENT",
+            help="The term to explain, or a run's folder and an experiment; without any, all terms are listed.",
             autocompletion=words,
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Explain a term that natxy uses.
+    """Explain a term that natxy uses, or a search of a run.
 
     WORD can be a term of the glossary, a verdict or its cause, an exit code, a field of a plan or of a campaign, a
     setting of a gateway, a column of an export, or a section of an RFC: `natxy explain invalid`, `natxy explain exit
     code 3`, `natxy explain max_invalid`, `natxy explain RFC 2544`.
+
+    Of a RUN, the folder, and the name of an EXPERIMENT, it tells the attempts in their order, the loss against the rate
+    with the counters of the gateway that rose as much, and the cause. The name may be left out if there is one.
     """
     with reported_errors():
-        if words:
+        if words and _has_run(Path(words[0])):
+            # It takes a while to load.
+            from natxy.cli.bodies.explain import tell
+
+            tell(Path(words[0]), " ".join(words[1:]))
+        elif words:
             say_what_explains(words)
         else:
             Console().say("\n".join(_contents()))
@@ -44,6 +54,10 @@ def explain(
 def say_what_explains(words: Iterable[str], others: Iterable[str] = ()) -> None:
     """Prints what explains a word. Raises PlanError when nothing does, which may suggest one of `others`."""
     Console().say("\n".join(line for entry in explaining(words, others) for line in _lines(entry)))
+
+
+def _has_run(folder: Path) -> bool:
+    return (folder / RESULTS_FILE).is_file()
 
 
 def _lines(entry: Entry) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from natxy.report.charts.chart import Chart
 from natxy.report.charts.curve import curve_chart, repeated_curves
 from natxy.report.charts.load import load_chart
+from natxy.report.charts.loss import loss_chart
 from natxy.report.charts.overview import overview_charts
 from natxy.report.charts.search import SearchStep, search_chart
 from natxy.report.charts.series import series_chart
@@ -37,7 +38,8 @@ def group_charts(group: SweepGroup) -> Iterator[Chart]:
 
 
 def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
-    """Yields charts of the search, if there is one, of the curves, of the decisive trial and of the DUT's load."""
+    """Yields charts of the search, if there is one, of what was lost where it found nothing, of the curves, of the
+    decisive trial and of the DUT's load."""
     steps = [
         SearchStep(
             repetition.number, step.rate, step.outcome,
@@ -52,6 +54,9 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
         median = experiment.statistics.median if experiment.statistics and comparable else None
         unit = wording.unit(experiment.declaration.step_unit)
         yield search_chart(steps, name=f"{_file_name(experiment)}-search", title="Search", unit=unit, median=median)
+    losses = loss_chart(experiment, name=f"{_file_name(experiment)}-loss")
+    if losses:
+        yield losses
     repetitions = [(repetition.number, repetition.curves) for repetition in experiment.repetitions]
     for repeated in repeated_curves(repetitions):
         yield curve_chart(repeated, name=f"{_file_name(experiment)}-{file_name(repeated.name)}")
