@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.engine.messages.results import TrialResult, Verdict
-from natxy.results.dut_counts import DutCounts, Rise
+from natxy.results.dut_counts import CONNTRACK, DutCounts, Rise
 from natxy.results.dut_load import DutLoad
 from natxy.results.trials import TrialRecord
 
@@ -30,6 +30,18 @@ def counted(result: TrialResult, load: DutLoad | None, counts: DutCounts | None)
     if result.verdict == Verdict.PASS:
         return ""
     return " and ".join(rise.text() for rise in explaining(result, load, counts))
+
+
+def refused(result: TrialResult, counts: DutCounts | None) -> bool:
+    """Returns True if the gateway's connection table refused every frame that a trial lost.
+
+    Such refusals depend on the connections and not on when their frames come, so that neither a pause of the tester nor
+    an absence of the gateway's core explains them.
+    """
+    if counts is None or any(stream.unsent or stream.timed_out for stream in result.streams):
+        return False
+    lost, by = sum(stream.lost for stream in result.streams), counts.rise(CONNTRACK, "insert_failed")
+    return 0 < lost <= by and _as_many(by, lost)
 
 
 def explaining(result: TrialResult, load: DutLoad | None, counts: DutCounts | None) -> list[Rise]:

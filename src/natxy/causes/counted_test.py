@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from natxy.causes.counted import counted
+from natxy.causes.counted import counted, refused
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
@@ -82,3 +82,24 @@ def test_a_card_that_missed_frames_is_named() -> None:
 )
 def test_otherwise_no_counter_is_named(result: TrialResult, counts: DutCounts | None) -> None:
     assert counted(result, None, counts) == ""
+
+
+@pytest.mark.parametrize(
+    ("result", "counts", "expected"),
+    [
+        (trial(1498), table(insert_failed=1498), True),
+        (trial(749, 749), table(insert_failed=1500), True),
+        (trial(1498), table(insert_failed=1497), False),
+        # The counter has counted other frames.
+        (trial(1498), table(insert_failed=5000), False),
+        # A queue may be full because the tester sent a burst.
+        (trial(1498), DutCounts(rose={"ethtool -S eth1": {"rx_missed_errors": 1498}}), False),
+        (trial(1498, unsent=1), table(insert_failed=1498), False),
+        (trial(0), table(insert_failed=2), False),
+        (trial(1498), None, False),
+    ],
+)
+def test_only_what_the_table_has_refused_is_surely_the_gateways(
+    result: TrialResult, counts: DutCounts | None, *, expected: bool
+) -> None:
+    assert refused(result, counts) == expected

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
-from natxy.causes.counted import counted
+from natxy.causes.counted import counted, refused
 from natxy.dut.base import Gateway
 from natxy.dut.linux.counting import CountWatch
 from natxy.engine.interface import Engine, OnProgress
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.astray import astray
@@ -167,7 +167,8 @@ class Repetition:
 
         A loss that the tester's pauses may explain is the gateway's if earlier attempts at the step contradict that. A
         failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
-        in the last attempt that a step may take the failure stands, because otherwise nothing would decide. Returns the
+        in the last attempt that a step may take the failure stands, because otherwise nothing would decide. A loss that
+        the gateway's connection table has counted as refused is the gateway's, whoever was disturbed. Returns the
         stored result instead if the trial was run before the run was resumed. Raises GatewayDiedError, and stores
         nothing, if the gateway is gone after the trial.
         """
@@ -189,7 +190,11 @@ class Repetition:
         self._check_alive(trial_title(kind, rate_fps), result)
         told = (astray(self.experiment, result), counted(result, load, counts))
         result = result.model_copy(update={"reason": "; ".join(filter(None, (result.reason, *told)))})
-        why = self._disturbance(result, absence, load)
+        own = refused(result, counts)
+        if own and result.cause == Cause.PAUSED:
+            reason = f"{result.reason}, whatever the tester's pauses"
+            result = result.model_copy(update={"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": reason})
+        why = "" if own else self._disturbance(result, absence, load)
         if why and attempt.number < self.experiment.max_invalid:
             result = result.model_copy(update={"verdict": Verdict.DISTURBED, "reason": f"{result.reason}; {why}"})
         elif why:

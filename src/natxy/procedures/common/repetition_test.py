@@ -235,3 +235,24 @@ def test_the_reason_names_the_counter_of_the_dut_that_moved_as_much() -> None:
     assert result.reason == "lost; insert_failed rose by 100 in `conntrack -S`"
     [finished] = machine.finished
     assert (finished.result.reason, finished.dut_counts) == (result.reason, machine.counts)
+
+
+def test_what_the_table_refused_is_the_gateways_whoever_was_disturbed() -> None:
+    refused = DutCounts(rose={"conntrack -S": {"chaintoolong": 100, "insert_failed": 100, "drop": 100}})
+    paused = failed().model_copy(update={"verdict": Verdict.INVALID, "cause": Cause.PAUSED})
+    for result in (failed(), paused):
+        machine = Machine(Absence(0.05))
+        machine.counts = refused
+        told = machine.run(result)
+        assert (told.verdict, told.cause) == (Verdict.FAIL, Cause.LOSS)
+        assert "chaintoolong rose by 100 in `conntrack -S`" in told.reason
+        assert machine.finished[0].disturbance == ""
+
+
+def test_what_the_table_did_not_refuse_is_not_the_gateways() -> None:
+    paused = failed().model_copy(update={"verdict": Verdict.INVALID, "cause": Cause.PAUSED})
+    late = failed().model_copy(update={"verdict": Verdict.INVALID, "cause": Cause.LATE})
+    for result, rose in ((paused, {"insert_failed": 99}), (paused, {"drop": 100}), (late, {"insert_failed": 100})):
+        machine = Machine()
+        machine.counts = DutCounts(rose={"conntrack -S": rose})
+        assert machine.run(result).verdict == Verdict.INVALID
