@@ -128,22 +128,30 @@ def _few_ports(facts: Facts) -> str | None:
 
 
 def _port_search(facts: Facts) -> str | None:
+    """Finds a search for a port that ended early: nearly all ports are taken, or those near the one that was wanted.
+
+    Netfilter looks at up to 128 ports from the wanted one on, and at fewer from a few random ones on
+    (net/netfilter/nf_nat_core.c).
+    """
     rise = facts.counter("insert_failed")
     if rise is None:
         return None
     tried = facts.typical.planned if facts.of_connections else facts.experiment.connections or 0
-    if tried < _CROWDED * facts.ports / facts.public_addresses:
+    crowded = tried >= _CROWDED * facts.ports / facts.public_addresses
+    if not crowded and facts.hosts <= facts.public_addresses:
         return (
             f"netfilter could not add the connections, because others had the same addresses and ports ({rise.text()});"
             " look at the gateway's rules for addresses and ports that several connections would share"
         )
     ports, addresses = PORTS_PER_ADDRESS * facts.destinations, counted(facts.public_addresses, "public address")
     each = f"the {ports:,} ports that {addresses} has" if facts.public_addresses == 1 else f"the ports of {addresses}"
+    dense = "" if crowded else f", and {facts.hosts:,} hosts want the same ones, so that those taken lie side by side"
+    spread = "" if crowded else "spread the source ports (`ports.source`), "
     return (
         f"netfilter gives up its search for a free port after some hundreds of tries ({rise.text()}): {tried:,} "
-        f"connections to {counted(facts.destinations, 'destination')} need {percent(tried / facts.ports)} of {each}; "
-        "give the gateway more public addresses (`addresses.pool`), more destinations (`right_hosts`, destination "
-        "ports), or ask for fewer `connections`"
+        f"connections to {counted(facts.destinations, 'destination')} need {percent(tried / facts.ports)} of {each}"
+        f"{dense}; {spread}give the gateway more public addresses (`addresses.pool`), more destinations "
+        "(`right_hosts`, destination ports), or ask for fewer `connections`"
     )
 
 

@@ -100,6 +100,13 @@ def _refused(lost: int, refused: int) -> tuple[int, dict[str, int]]:
     return lost, {"insert_failed": refused, "drop": refused}
 
 
+def test_a_search_for_a_port_that_begins_where_ports_are_taken() -> None:
+    trials = [connections(rate, 40_000, *_refused(lost, lost)) for rate, lost in ((40_000, 30), (5000, 39), (5000, 45))]
+    found = explain(experiment(40_000, addresses=FOUR_HOSTS), trials)
+    assert "(insert_failed rose by 39 in `conntrack -S`): 40,000 connections to 1 destination need 62 % of the" in found
+    assert "4 hosts want the same ones, so that those taken lie side by side; spread the source ports" in found
+
+
 def test_connections_that_collide_although_there_are_ports() -> None:
     trials = [connections(rate, 20_000, *_refused(300, 300)) for rate in (1000, 8000)]
     found = explain(experiment(20_000), trials)
