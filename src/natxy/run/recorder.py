@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 from natxy.causes.causes import explain, explain_capacity
 from natxy.engine.interface import OnProgress
@@ -24,6 +25,9 @@ from natxy.results.trials import Purpose, TransferRecord, TrialKind
 from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
+
+FEW_MISSING: Final = 0.001
+"""The largest share of connections that phase 2 is advised to do without."""
 
 
 @dataclass
@@ -101,7 +105,7 @@ class TrialRecorder:
         cause = explain(experiment, self.store.trials(self.repetition_id), Purpose.PREPARE)
         remedy = cause or "lower `phase1_rate` or enlarge the gateway's table"
         failed = f"failed in {never.unprepared} of {never.attempts} attempts{others}"
-        return no_result(experiment.procedure, f"{trial.title} {failed}: {remedy}")
+        return no_result(experiment.procedure, f"{trial.title} {failed}: {remedy}{_do_without(trial)}")
 
     def missing_connections(self) -> str:
         """Returns how many connections were missing in phase 2, as a remark, or an empty text."""
@@ -185,6 +189,15 @@ class TrialRecorder:
 
 def _none_passed(result: ProcedureResult) -> bool:
     return result.lower_bound is None and result.upper_bound is not None
+
+
+def _do_without(phase1: FinishedTrial) -> str:
+    """Returns the advice to do without the connections that phase 1 lost; empty if they are not few."""
+    missing = max(stream.lost for stream in phase1.result.streams)
+    planned = max(stream.planned for stream in phase1.result.streams)
+    if not 0 < missing <= FEW_MISSING * planned:
+        return ""
+    return f", or do without {counted(missing, 'connection')} of {planned:,} by `phase1_loss: {missing}`"
 
 
 def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
