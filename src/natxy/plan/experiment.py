@@ -22,6 +22,7 @@ from natxy.plan.model.addresses import (
     IPNetwork,
     LinkAddresses,
     LinkPair,
+    Pool,
     Translation,
 )
 from natxy.plan.model.background import Background
@@ -53,7 +54,7 @@ class Addresses(PlanModel):
     right: LinkAddresses
     left_hosts: AddressRanges
     right_hosts: AddressRanges
-    pool: IPNetwork | None = Field(default=None, exclude_if=lambda pool: pool is None)
+    pool: Pool | None = Field(default=None, exclude_if=lambda pool: pool is None)
 
     @property
     def destination_networks(self) -> int:

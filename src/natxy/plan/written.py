@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRanges
@@ -17,8 +17,8 @@ from natxy.plan.model.addresses import (
     AddressMapping,
     AddressPreset,
     EmbeddingPrefix,
-    IPNetwork,
     LinkAddresses,
+    Pool,
     power_of_two,
 )
 from natxy.plan.model.background import BackgroundPlan
@@ -44,7 +44,7 @@ from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.testbeds.ports import MOST_PAIRS
 from natxy.published import published_names
-from natxy.untrusted.validation import guess
+from natxy.untrusted.validation import got, guess
 
 # A cell of a sweep has the swept experiment's name and its coordinates.
 _CELL_NAME_PATTERN: Final = NAME_PATTERN + r"(/[A-Za-z0-9._=,:%+-]+)?"
@@ -82,7 +82,7 @@ class AddressesPlan(PlanModel):
     right: LinkAddresses | None = None
     left_hosts: AddressRanges | None = None
     right_hosts: AddressRanges | None = None
-    pool: IPNetwork | None = None
+    pool: Pool | None = None
     """Public addresses of a NAT44 or NAT66, which replace those of all left hosts on the right, e.g. 198.19.0.4/30;
     default: the gateway's own address on the right."""
 
@@ -93,7 +93,7 @@ class TranslationPlan(PlanModel):
     kind: TranslationKind
     prefix: EmbeddingPrefix | None = None
     """A /96; the IPv6 address of an IPv4 host is this and the IPv4 address (RFC 6052)."""
-    pool: IPNetwork | None = None
+    pool: Pool | None = None
     """Addresses that replace those of all left hosts on the right where the gateway keeps connections."""
     mappings: tuple[AddressMapping, ...] | None = None
     """IPv4 addresses of the IPv6 hosts that IPv4 hosts send to of their own accord (RFC 7757)."""
@@ -106,6 +106,12 @@ def _known_table(name: str) -> str:
     return name
 
 
+def _cell_value(given: object) -> object:
+    if not isinstance(given, CellValue):
+        raise ValueError(f"expected the value of a swept field: text, a number, true or false{got(given)}")
+    return given
+
+
 class ExperimentPlan(PlanModel):
     """An experiment, or a cell of a sweep."""
 
@@ -113,7 +119,7 @@ class ExperimentPlan(PlanModel):
     title: str | None = None
     sweep: str | None = None
     """Rows of fields that change together; in a resolved plan, the swept experiment's name."""
-    cell: dict[str, CellValue] = Field(default={})
+    cell: dict[str, Annotated[CellValue, BeforeValidator(_cell_value)]] = Field(default={})
     """The swept fields and their values in this cell; only in a resolved plan."""
     gateway: Annotated[GatewayConfig, Shorthand("driver", "Gateway")]
     procedure: Annotated[ProcedureConfig, Shorthand("name", "Procedure")]

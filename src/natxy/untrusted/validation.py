@@ -23,10 +23,10 @@ _EXPECTED: Final = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-    "none_required": "nothing",
+    "none_required": "nothing", "path_type": "the path of a file",
     "int_parsing_size": "a whole number of fewer digits",
-    "greater_than_equal": "at least {ge:g}", "greater_than": "more than {gt:g}",
-    "less_than_equal": "at most {le:g}", "less_than": "less than {lt:g}",
+    "greater_than_equal": "at least {ge}", "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}", "less_than": "less than {lt}",
     "multiple_of": "a multiple of {multiple_of}",
     "too_short": "a list of at least {min_length}", "too_long": "a list of at most {max_length}",
     "string_too_short": "text of length {min_length} or more", "string_too_long": "text of length {max_length} or less",
@@ -52,8 +52,12 @@ def expectation(error: ErrorDetails) -> str:
         # Only errors in files that people write have the input.
         case "string_type" if isinstance(error.get("input"), (int, float)):
             return "expected text in quotes"
+        # A text whose pattern is natxy's own counts as any value with a length.
+        case "too_short" | "too_long" as kind if isinstance(error.get("input"), str):
+            return f"expected {_EXPECTED[f'string_{kind}'].format_map(context)}"
         case kind if kind in _EXPECTED:
-            return f"expected {_EXPECTED[kind].format_map(context)}"
+            plain = {name: f"{value:.15g}" if isinstance(value, float) else value for name, value in context.items()}
+            return f"expected {_EXPECTED[kind].format_map(plain)}"
     text = _SHOULD.sub("expected ", error["msg"], count=1)
     return text[0].lower() + text[1:]
 

@@ -34,7 +34,10 @@ def said(kind: Any, value: object) -> str:
     [
         (Annotated[int, Field(ge=1)], 0, "expected at least 1"),
         (Annotated[float, Field(lt=0.5)], 1, "expected less than 0.5"),
+        (Annotated[int, Field(le=10**7)], 10**8, "expected at most 10000000"),
+        (Annotated[int, Field(lt=2**64)], 2**64, "expected less than 18446744073709551616"),
         (int, "x", "expected a whole number"),
+        (Path, 5, "expected the path of a file"),
         (bool, "x", "expected true or false"),
         (Literal["a", "b"], "c", "expected 'a' or 'b'"),
         (list[int], 5, "expected a list"),

@@ -207,6 +207,7 @@ def test_addresses(accepted: Fields, refused: Fields, field: str, message: str) 
         ({"procedure": {"name": "back-to-back", "maximum_rate": "RATE"}, "rate": "50k"}, "procedure.maximum_rate"),
         ({"procedure": {"name": "system-recovery", "maximum_rate": "RATE"}, "rate": "50k"}, "procedure.maximum_rate"),
         ({"procedure": "latency", "rate": "RATE"}, "rate"),
+        ({"procedure": "reset", "rate": "RATE"}, "rate"),
         (
             NAT | {"procedure": "tear-down-rate", "connections": "20k", "phase1_rate": "RATE", "search": None},
             "phase1_rate",

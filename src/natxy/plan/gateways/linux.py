@@ -26,6 +26,8 @@ _EMPTY_BUCKETS_PER_S: Final = 8e6
 _MOST_BUCKETS: Final = 2**29 - 512
 # nf_conntrack_init_start on machines with more than 4 GB. Smaller ones have fewer, mostly 65,536.
 _USUAL_ENTRIES: Final = 262_144
+# proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
+_LifetimeS = Annotated[int, Field(ge=1, le=2_147_483)]
 
 
 class KernelModel(NeighborsModel):
@@ -55,9 +57,9 @@ class ConntrackModel(NeighborsModel):
     """Size of the table, nf_conntrack_max; unchanged when not given."""
     hash_size: TableSize | None = None
     """Size of its hash table, nf_conntrack_buckets; unchanged when not given."""
-    udp_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    udp_timeout_s: _LifetimeS | None = None
     """Lifetime of a connection without a reply, nf_conntrack_udp_timeout."""
-    udp_stream_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    udp_stream_timeout_s: _LifetimeS | None = None
     """Lifetime of a connection that had a reply, nf_conntrack_udp_timeout_stream."""
 
     @field_validator("hash_size")

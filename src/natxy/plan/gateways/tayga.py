@@ -10,6 +10,7 @@ from pydantic import Field
 
 from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.plan.model.addresses import IPv4Prefix
 from natxy.plan.model.terms import TranslationKind
 
 Core = Annotated[int, Field(ge=0)]
@@ -35,7 +36,7 @@ class TaygaNetfilterConfig(ConntrackModel):
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
     core: Core | None = None
     """Core of the DUT for Tayga's one thread; any core when not given."""
-    hosts: IPv4Network = IPv4Network("172.16.0.0/12")
+    hosts: IPv4Prefix = IPv4Network("172.16.0.0/12")
     """Addresses of the IPv6 hosts between Tayga and nftables: Tayga's dynamic pool, with one for each host."""
 
     @property

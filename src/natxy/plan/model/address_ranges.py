@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from itertools import pairwise
 from typing import Annotated, Any, Final
@@ -19,12 +19,13 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from natxy.plan.model.addresses import IPAddress, IPNetwork
+from natxy.plan.model.addresses import IPAddress, IPNetwork, read_text
 from natxy.plan.model.base import PlanModel
 
 MOST_BITS: Final = 32
 # A longer list makes a message to the engine slow to read. A bit field has no such limit.
 MOST_ADDRESSES_LISTED: Final = 65_536
+_EXPECTED: Final = "an address, a prefix such as 198.18.0.0/24, or {first: 198.18.0.2, last: 198.18.0.9}"
 
 
 class AddressRange(PlanModel):
@@ -45,9 +46,9 @@ class AddressRange(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def _as_text(cls, given: object) -> object:
-        if isinstance(given, str):
-            return _of_text(given)
-        return {"first": given, "last": given} if isinstance(given, IPv4Address | IPv6Address) else given
+        if isinstance(given, IPv4Address | IPv6Address):
+            return {"first": given, "last": given}
+        return given if isinstance(given, Mapping | AddressRange) else _of_text(given)
 
     @model_validator(mode="after")
     def _one_field(self) -> AddressRange:
@@ -93,16 +94,11 @@ class AddressRange(PlanModel):
         return str(self.first) if self.size == 1 else f"{self.first} to {self.last}"
 
 
-def _of_text(given: str) -> dict[str, IPAddress]:
-    try:
-        if "/" in given:
-            network = ip_network(given)
-        else:
-            address = ip_address(given)
-    except ValueError as error:
-        text = "expected an address, a prefix such as 198.18.0.0/24, or {first: 198.18.0.2, last: 198.18.0.9}"
-        raise ValueError(f"{error}; {text}") from error
-    return _hosts_of(network) if "/" in given else {"first": address, "last": address}
+def _of_text(given: object) -> dict[str, IPAddress]:
+    if isinstance(given, str) and "/" in given:
+        return _hosts_of(read_text(ip_network, given, _EXPECTED))
+    address = read_text(ip_address, given, _EXPECTED)
+    return {"first": address, "last": address}
 
 
 def _hosts_of(network: IPNetwork) -> dict[str, IPAddress]:

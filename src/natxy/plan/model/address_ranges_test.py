@@ -53,7 +53,7 @@ WIDE = {"first": "2001:2::", "last": "2001:2::ffff:ffff"}
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ("198.18.0.1/16", "has host bits set"),
+        ("198.18.0.1/16", "which has bits set beyond its length"),
         ("2001:2:0:1::/64", "more than 2^32 addresses; give a prefix of /96 or longer"),
         ([], "at least 1 item"),
         (["10.0.0.1", "10.0.0.1"], "is in the list twice"),

@@ -20,7 +20,7 @@ from ipaddress import (
     ip_interface,
     ip_network,
 )
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -33,28 +33,37 @@ from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.untrusted.validation import got
 
+_Read = TypeVar("_Read")
+
+
+def read_text(read: Callable[[str], _Read], given: object, expected: str) -> _Read:
+    """Reads an address or a prefix. The error of another value names what was expected once, whatever the families."""
+    if not isinstance(given, str):
+        raise ValueError(f"expected {expected}{got(given)}")
+    try:
+        return read(given)
+    except ValueError as error:
+        why = ", which has bits set beyond its length" if "host bits" in str(error) else ""
+        raise ValueError(f"expected {expected}{got(given)}{why}") from error
+
 
 def _read_by(read: Callable[[str], object], expected: str) -> BeforeValidator:
-    """Returns a validator that reads text of either family, so that an error does not name both as alternatives."""
+    def read_given(given: object) -> object:
+        is_read = isinstance(given, IPv4Address | IPv6Address | IPv4Network | IPv6Network)
+        return given if is_read else read_text(read, given, expected)
 
-    def read_text(given: object) -> object:
-        if isinstance(given, IPv4Address | IPv6Address | IPv4Network | IPv6Network):
-            return given
-        if not isinstance(given, str):
-            raise ValueError(f"expected {expected}{got(given)}")
-        try:
-            return read(given)
-        except ValueError as error:
-            why = ", which has bits set beyond its length" if "host bits" in str(error) else ""
-            raise ValueError(f"expected {expected}, got {given!r}{why}") from error
-
-    return BeforeValidator(read_text)
+    return BeforeValidator(read_given)
 
 
 IPInterface = Annotated[
     IPv4Interface | IPv6Interface, _read_by(ip_interface, "an address with the length of its prefix, as 198.18.0.1/24")
 ]
 IPNetwork = Annotated[IPv4Network | IPv6Network, _read_by(ip_network, "a prefix such as 198.19.0.4/30")]
+Pool = Annotated[
+    IPv4Network | IPv6Network, _read_by(ip_network, "one prefix with all public addresses, such as 198.19.0.4/30")
+]
+IPv4Prefix = Annotated[IPv4Network, _read_by(IPv4Network, "an IPv4 prefix such as 198.18.0.0/24")]
+IPv6Prefix = Annotated[IPv6Network, _read_by(IPv6Network, "an IPv6 prefix such as 2001:2:0:1::/112")]
 IPAddress = Annotated[IPv4Address | IPv6Address, _read_by(ip_address, "an address such as 198.18.0.2")]
 Mac = Annotated[
     str,
@@ -77,7 +86,7 @@ def _embeds_addresses(prefix: IPv6Network) -> IPv6Network:
     return prefix
 
 
-EmbeddingPrefix = Annotated[IPv6Network, AfterValidator(_embeds_addresses)]
+EmbeddingPrefix = Annotated[IPv6Prefix, AfterValidator(_embeds_addresses)]
 
 
 def power_of_two(number: int) -> int:
@@ -165,8 +174,8 @@ class LinkPair(PlanModel):
 class AddressMapping(PlanModel):
     """IPv6 hosts and the IPv4 addresses that represent them, one for each (RFC 7757)."""
 
-    ipv4: IPv4Network
-    ipv6: IPv6Network
+    ipv4: IPv4Prefix
+    ipv6: IPv6Prefix
 
     @model_validator(mode="after")
     def _one_for_one(self) -> AddressMapping:
@@ -187,7 +196,7 @@ class Translation(PlanModel):
 
     kind: TranslationKind
     prefix: EmbeddingPrefix
-    pool: IPNetwork
+    pool: Pool
     mappings: tuple[AddressMapping, ...] = ()
 
     def across(self, host: IPAddress) -> IPAddress | None:
@@ -212,7 +221,7 @@ class AddressPlan(PlanModel):
     left: LinkAddresses
     right: LinkAddresses
     translation: Translation | None = None
-    pool: IPNetwork | None = None
+    pool: Pool | None = None
     mtu: int = USUAL_MTU
     background: LinkPair | None = None
     further: tuple[LinkPair, ...] = ()

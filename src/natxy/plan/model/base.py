@@ -16,12 +16,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from natxy.plan.model.json_schema import named, without_null
+from natxy.untrusted.validation import got
 
 
 class PlanModel(BaseModel):
     """Forbids unknown fields, and cannot be changed. The docstring of a field is its description in the JSON Schema."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     # pydantic can do this too, but at each start of natxy, for all models: that takes a fifth of a second.
     @classmethod
@@ -92,7 +93,7 @@ class Pattern:
 
     def _matching(self, given: str) -> str:
         if not re.fullmatch(self._pattern, given):
-            raise ValueError(f"expected {self._expected}, got {given!r}")
+            raise ValueError(f"expected {self._expected}{got(given)}")
         return given
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -20,6 +20,7 @@ from natxy.plan.model.units import (
     parse_duration,
     parse_rate,
 )
+from natxy.untrusted.validation import got
 
 _NS_PER_S: Final = 1e9
 
@@ -30,13 +31,13 @@ def parse_percent(given: object) -> Percent:
         return given
     if isinstance(given, str) and given.rstrip().endswith("%") and isinstance(percent := parse_rate(given), Percent):
         return percent
-    raise ValueError(f"expected a percentage such as 5%, got {given!r}{meant_percent(given)}")
+    raise ValueError(f"expected a percentage such as 5%{got(given)}{meant_percent(given)}")
 
 
 def _quantity(given: object) -> float | str:
     if is_number(given) or isinstance(given, str):
         return given
-    raise ValueError(f"expected a quantity such as 300k, 3ms or 5%, got {given!r}")
+    raise ValueError(f"expected a quantity such as 300k, 3ms or 5%{got(given)}")
 
 
 Quantity = Annotated[

@@ -12,9 +12,11 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, WithJsonSche
 
 from natxy.plan.model.json_schema import named
 from natxy.plan.model.units import COUNT_SCHEMA, is_number, parse_count
+from natxy.untrusted.validation import got
 
 # The kernel counts entries and buckets in 31 bits.
 _MOST: Final = 2**31 - 1
+_MOST_SHARE: Final = 1_000_000
 # Reads what a model's field of this type reads, such as 3, "3" and 3.0.
 _WHOLE: Final = TypeAdapter(int)
 
@@ -22,16 +24,18 @@ _WHOLE: Final = TypeAdapter(int)
 def _parse(given: object) -> int:
     if not isinstance(given, Mapping):
         if (size := parse_count(given)) > _MOST:
-            raise ValueError(f"expected at most {_MOST}, got {given}")
+            raise ValueError(f"expected at most {_MOST}{got(given)}")
         return size
     if _per_connection(given) is None:
-        raise ValueError("expected a count, or {per_connection: 1.1} with a number above 0")
+        raise ValueError(
+            f"expected a count, or {{per_connection: 1.1}} with a number above 0 and up to {_MOST_SHARE:,}"
+        )
     raise ValueError("per_connection needs the experiment's `connections`; give them, or a count here")
 
 
 _PER_CONNECTION: Final = {
     "type": "object",
-    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0}},
+    "properties": {"per_connection": {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST_SHARE}},
     "required": ["per_connection"],
     "additionalProperties": False,
 }
@@ -66,6 +70,6 @@ def sized(experiment: object) -> object:
 def _per_connection(given: object) -> float | None:
     """Returns the number in `{per_connection: 1.1}`, or None for anything else."""
     match given:
-        case {"per_connection": share, **others} if not others and is_number(share) and share > 0:
+        case {"per_connection": share, **others} if not others and is_number(share) and 0 < share <= _MOST_SHARE:
             return share
     return None

@@ -71,6 +71,8 @@ def test_the_share_is_swept_like_anything(tmp_path: Path) -> None:
     ("written", "procedure", "message"),
     [
         ("{per_connection: 1.1}", "table-capacity", "per_connection needs the experiment's `connections`; give"),
+        ("{per_connection: .inf}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0 and"),
+        ("{per_connection: 1e308}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0 and"),
         ("{per_connection: 0}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0"),
         ("{per_conection: 1}", RATE, "expected a count, or {per_connection: 1.1} with a number above 0"),
         ("{per_connection: 0.9}", RATE, "the table of 90000 entries is smaller than the 100000 connections"),

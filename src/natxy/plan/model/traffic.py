@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.units import COUNT_SCHEMA, Count, is_number
+from natxy.untrusted.validation import got
 
 # Frame sizes are in bytes and include the FCS. These are the header and the FCS, which an MTU does not include.
 ETHERNET_BYTES: Final = 18
@@ -60,12 +61,12 @@ class PortRange(PlanModel):
     def _written_as_text(cls, given: object) -> object:
         if isinstance(given, int) and is_number(given):
             return {"min": given, "max": given}
-        if isinstance(given, str):
-            match = re.fullmatch(r"\s*(\d+)\s*[-–]\s*(\d+)\s*", given)
-            if not match:
-                raise ValueError(f"expected a port range such as 1024-65535, got {given!r}")
-            return {"min": int(match[1]), "max": int(match[2])}
-        return given
+        if isinstance(given, Mapping | PortRange):
+            return given
+        match = re.fullmatch(r"\s*(\d{1,9})\s*[-–]\s*(\d{1,9})\s*", given) if isinstance(given, str) else None
+        if not match:
+            raise ValueError(f"expected a port range such as 1024-65535{got(given)}")
+        return {"min": int(match[1]), "max": int(match[2])}
 
     @model_validator(mode="after")
     def _ordered(self) -> PortRange:

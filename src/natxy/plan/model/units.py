@@ -17,12 +17,14 @@ from typing import Annotated, Any, Final, TypeGuard
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from natxy.plan.model.json_schema import named
+from natxy.untrusted.validation import got
 
 _NUMBER = r"(?P<number>\d[\d_]*(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)"
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 # No wire carries more, and no trial lasts longer; the counters of a trial then fit into 64 bits.
 _MOST_FPS: Final = 1e12
 _MOST_BPS: Final = 1e15
+_MOST_COUNTED: Final = 10**15
 LONGEST_DURATION_S: Final = 30 * 86_400.0
 # Smaller values are mistakes, and their reciprocals may be infinite.
 _LEAST_FPS: Final = 1e-3
@@ -71,11 +73,11 @@ def parse_rate(given: object) -> float | Percent:
     if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())):
         share = _number(percent)
         if not 0 < share <= 100:
-            raise ValueError(f"expected a percentage above 0 % and up to 100 %, got {given!r}")
+            raise ValueError(f"expected a percentage above 0 % and up to 100 %{got(given)}")
         return Percent(share)
     rate = _scaled(given, _RATE, "a rate such as 1.5M, 812 kfps, 1_000_000 or 50%")
     if not _LEAST_FPS <= rate <= _MOST_FPS:
-        raise ValueError(f"expected a rate from 0.001 to 1000G, got {given!r}")
+        raise ValueError(f"expected a rate from 0.001 to 1000G{got(given)}")
     return rate
 
 
@@ -83,7 +85,7 @@ def parse_absolute_rate(given: object) -> float:
     """Reads `812 kfps`, `1.5M` or `1_000_000`."""
     rate = parse_rate(given)
     if isinstance(rate, Percent):
-        raise ValueError(f"expected a rate such as 1.5M or 812 kfps, got {given!r}")
+        raise ValueError(f"expected a rate such as 1.5M or 812 kfps{got(given)}")
     return rate
 
 
@@ -95,9 +97,9 @@ def parse_duration(given: object) -> float:
     elif isinstance(given, str) and (match := _DURATION.fullmatch(given.strip())):
         seconds = _number(match) * _SECONDS[match["unit"] or "s"]
     else:
-        raise ValueError(f"expected {expected}, got {given!r}")
+        raise ValueError(f"expected {expected}{got(given)}")
     if seconds and not _SHORTEST_DURATION_S <= seconds <= LONGEST_DURATION_S:
-        raise ValueError(f"expected {expected}, 0 or from 1 ns to 30 days, got {given!r}")
+        raise ValueError(f"expected {expected}, 0 or from 1 ns to 30 days{got(given)}")
     return seconds
 
 
@@ -106,7 +108,9 @@ def parse_count(given: object) -> int:
     expected = "a whole number of at least 1 such as 50_000, 100k or 1.5M"
     count = _scaled(given, _COUNT, expected)
     if not 1 <= count < math.inf or abs(count - round(count)) > 1e-6:
-        raise ValueError(f"expected {expected}, got {given!r}")
+        raise ValueError(f"expected {expected}{got(given)}")
+    if count > _MOST_COUNTED:
+        raise ValueError(f"expected at most 1_000_000G{got(given)}")
     return round(count)
 
 
@@ -117,7 +121,7 @@ def parse_share(given: object) -> float:
         return 0.0
     if isinstance(given, str) and (percent := _PERCENT.fullmatch(given.strip())) and _number(percent) < 100:
         return _number(percent) / 100
-    raise ValueError(f"expected {expected}, got {given!r}{meant_percent(given)}")
+    raise ValueError(f"expected {expected}{got(given)}{meant_percent(given)}")
 
 
 def meant_percent(given: object) -> str:
@@ -135,7 +139,7 @@ def parse_bit_rate(given: object) -> float:
     """Reads `10Gbps` or `100 Mbps`."""
     rate = _scaled(given, _BIT_RATE, "a line rate such as 10Gbps")
     if not _LEAST_BPS <= rate <= _MOST_BPS:
-        raise ValueError(f"expected a line rate from 1bps to 1_000_000Gbps, got {given!r}")
+        raise ValueError(f"expected a line rate from 1bps to 1_000_000Gbps{got(given)}")
     return rate
 
 
@@ -226,7 +230,7 @@ def _scaled(given: object, pattern: re.Pattern[str], expected: str) -> float:
         return float(given)
     if isinstance(given, str) and (match := pattern.fullmatch(given.strip())):
         return _number(match) * _SCALES[match["scale"]]
-    raise ValueError(f"expected {expected}, got {given!r}")
+    raise ValueError(f"expected {expected}{got(given)}")
 
 
 def format_share(share: float) -> str:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from pydantic_core import ErrorDetails
 
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.yaml.schema import field_names, plan_schema
-from natxy.untrusted.validation import MAPPINGS, expectation, got, guess
+from natxy.plan.yaml.schema import field_names, plan_schema, texts
+from natxy.untrusted.validation import MAPPINGS, expectation, got, guess, nearest
 
 # More names of fields would not help.
 _MOST_NAMED: Final = 12
@@ -51,9 +51,9 @@ def explained(details: ErrorDetails) -> Problem:
             pass
         case "enum" | "literal_error" | "union_tag_invalid" as kind:
             if kind == "union_tag_invalid":
-                location = (*location, str(details["ctx"]["discriminator"]).strip("'"))
-                given = details["ctx"]["tag"]
-            message += got(given) + guess(given, re.findall("'([^']+)'", message))
+                selector = str(details["ctx"]["discriminator"]).strip("'")
+                location, given = (*location, selector), given[selector]
+            message += got(given) + (guess(given, re.findall("'([^']+)'", message)) if isinstance(given, str) else "")
         case "invalid_key":
             message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":
@@ -111,5 +111,5 @@ def _mapping(location: Location) -> str:
 
 def _as_kind(location: Location, given: Any) -> str:
     """Returns the mapping to write, if a name was given for a mapping that is selected by its `kind`."""
-    has_kind = isinstance(given, str) and "kind" in field_names(plan_schema(), location)
-    return f"; write {{kind: {given}}}" if has_kind else ""
+    near = nearest(given, texts(plan_schema(), (*location, "kind"))) if isinstance(given, str) else None
+    return f"; write {{kind: {near}}}" if near else ""

@@ -76,19 +76,28 @@ def plan_schema_text() -> str:
 
 def field_names(schema: Schema, location: Location) -> list[str]:
     """Returns the fields that the mapping at `location` may have. Parts that name no field or item are skipped."""
+    return [*dict.fromkeys(name for node in _at(schema, location) for name in node.get("properties", {}))]
+
+
+def texts(schema: Schema, location: Location) -> list[str]:
+    """Returns the texts that the field at `location` may be, if it takes only certain ones."""
+    return [text for node in _at(schema, location) for text in (node.get("enum") or [node.get("const")]) if text]
+
+
+def _at(schema: Schema, location: Location) -> list[Schema]:
+    """Returns the plain schemas of the value at `location`. Parts that name no field or item are skipped."""
     candidates = [schema]
     for part in location:
-        alternatives = _alternatives(schema, candidates)
+        forms = alternatives(schema, candidates)
         if isinstance(part, int):
-            deeper = [node["items"] for node in alternatives if "items" in node]
+            deeper = [node["items"] for node in forms if "items" in node]
         else:
-            deeper = [node["properties"][part] for node in alternatives if part in node.get("properties", {})]
+            deeper = [node["properties"][part] for node in forms if part in node.get("properties", {})]
             if not deeper:
                 # Pydantic names the member of a discriminated union by its tag.
-                deeper = [node for node in alternatives if _has_tag(schema, node, part)]
+                deeper = [node for node in forms if _has_tag(schema, node, part)]
         candidates = deeper or candidates
-    names = (name for node in _alternatives(schema, candidates) for name in node.get("properties", {}))
-    return [*dict.fromkeys(names)]
+    return alternatives(schema, candidates)
 
 
 def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
@@ -96,10 +105,10 @@ def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
     within: list[tuple[Path, Schema]] = [((), schema["$defs"][_EXPERIMENT])]
     for path, owner in within:
         for name, field in owner.get("properties", {}).items():
-            alternatives = _alternatives(schema, [field])
+            forms = alternatives(schema, [field])
             if path or name not in OWN_FIELDS | {"title"}:
-                within += [((*path, name), node) for node in alternatives if "properties" in node]
-                if not any(node.get("type") == "array" for node in alternatives):
+                within += [((*path, name), node) for node in forms if "properties" in node]
+                if not any(node.get("type") == "array" for node in forms):
                     yield (*path, name), owner
 
 
@@ -120,14 +129,14 @@ def _one_or_list(schema: Schema, field: Schema) -> Schema:
     return (forms[0] if len(forms) == 1 else {"anyOf": forms}) | about
 
 
-def _alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
+def alternatives(schema: Schema, nodes: list[Schema]) -> list[Schema]:
     """Follows references and unions to the plain schemas behind them."""
     plain: list[Schema] = []
     for node in nodes:
         if "$ref" in node:
-            plain += _alternatives(schema, [_target(schema, node["$ref"])])
+            plain += alternatives(schema, [_target(schema, node["$ref"])])
         elif union := node.get("anyOf") or node.get("allOf"):
-            plain += _alternatives(schema, union)
+            plain += alternatives(schema, union)
         else:
             plain.append(node)
     return plain
@@ -144,7 +153,7 @@ def _target(schema: Schema, reference: str) -> Schema:
 def _has_tag(schema: Schema, node: Schema, tag: str) -> bool:
     """Reports whether the object has a field with the constant `tag`, as a value or in a list."""
     fields = node.get("properties", {}).values()
-    return any(each.get("const") == tag for each in _alternatives(schema, [*fields]))
+    return any(each.get("const") == tag for each in alternatives(schema, [*fields]))
 
 
 if __name__ == "__main__":
