@@ -36,7 +36,7 @@ _COMMANDS: Final = """\
         - [ip, route]
       # A gateway with connections also has these, and its experiments `connections`:
       # stateful: true
-      # masquerades: true # the left side has private addresses
+      # masquerades: true # the left side has private addresses; needs `stateful` too
       # clear: [[conntrack, -F]]
       # count: [cat, /proc/sys/net/netfilter/nf_conntrack_count]"""
 # Of `make vm`.

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Kernel
+from natxy.plan.model.traffic import Directions
 from natxy.plan.testbeds import TestbedConfig
 
 
@@ -40,6 +41,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if gateway.keeps_connections and not experiment.makes_connections:
         text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
@@ -58,6 +60,24 @@ def check_systems(experiments: Sequence[tuple[Location, Experiment]]) -> Iterato
                 "names of experiments, and compare their runs by `natxy compare`",
             )
             return
+
+
+def _check_translated_both_ways(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    """Refuses frames to the left hosts' own addresses, which a gateway that hides them would forward untranslated."""
+    gateway = experiment.gateway
+    only_replies = experiment.makes_connections or experiment.directions == Directions.FORWARD
+    if (
+        gateway.hides_left
+        and gateway.keeps_connections is False
+        and experiment.translation is None
+        and not only_replies
+    ):
+        text = (
+            f"{gateway.driver} hides the left hosts, and frames that the right side sends to their own addresses would "
+            "count although nothing translates them; give the gateway `stateful: true` and `clear`, and the experiment "
+            "`connections`, to which the right side replies, or measure only `directions: forward`"
+        )
+        yield Problem(at, text)
 
 
 def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Problem]:
