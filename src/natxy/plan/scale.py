@@ -128,6 +128,19 @@ def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
     return found
 
 
+def foreseen_refusals(plan: ResolvedPlan) -> dict[str, list[str]]:
+    """Returns the names of the experiments whose gateway may refuse connections at any rate although its table has room
+    for them, by the reason."""
+    found: dict[str, list[str]] = {}
+    for experiment in plan.experiments:
+        # The reasons do not depend on a rate.
+        if need := table_need(experiment, None):
+            addresses = experiment.pool.num_addresses if experiment.pool else 1
+            for reason in experiment.gateway.refusals(need, addresses):
+                found.setdefault(reason, []).append(experiment.name)
+    return found
+
+
 def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
     gateway, longest_s = experiment.gateway, need.longest_trial_s
     longest, enough = format_duration(longest_s), int(longest_s) + 1

@@ -25,6 +25,7 @@ from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.scale import foreseen_refusals
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.plan.zero_checksums import without_tolerance
 from natxy.results import RESULTS_FILE
@@ -92,7 +93,7 @@ def check_machine(plan: ResolvedPlan, console: Console) -> None:
     for driver, untried in {each.gateway.driver: each.gateway.untried for each in plan.experiments}.items():
         if untried:
             warn(f"{driver} {untried}")
-    for reason, names in without_tolerance(plan).items():
+    for reason, names in (without_tolerance(plan) | foreseen_refusals(plan)).items():
         warn(f"{', '.join(names)}: {reason}")
 
 

@@ -52,9 +52,12 @@ def test_doubtful_results_are_warned_of(
     file.write_text(
         f"name: plan\ntestbed: {cabled}\nexperiments:\n"
         f"  - {{name: one, gateway: tayga, {siit}}}\n  - {{name: other, gateway: map646, {siit}}}\n"
+        "  - {name: third, gateway: {driver: nftables, hash_size: 4096, conntrack_max: 300k}, addresses: multiple,\n"
+        "     procedure: connection-rate, connections: 200k, search: {min_rate: 20k, max_rate: 60k}}\n"
     )
     check_machine(load_plan(file), LastingConsole())
     warned = " ".join(capsys.readouterr().err.split())
     assert "warning: map646 has never run map646 itself" in warned
     assert "warning: one: tayga sends one frame in 65,536 to IPv6 with a UDP checksum of 0" in warned
-    assert warned.count("warning") == 2
+    assert "warning: third: the 200,000 connections are 48.8 for each of the 4,096 hash buckets" in warned
+    assert warned.count("warning") == 3

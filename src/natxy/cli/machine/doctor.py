@@ -11,7 +11,7 @@ from rich.text import Text
 
 from natxy.cli.completion import plans
 from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
+from natxy.cli.errors import reported_errors, warn
 from natxy.errors import DutError
 
 
@@ -47,6 +47,7 @@ def doctor(
     from natxy.cli.bodies.doctor import summary, table
     from natxy.doctor.fixing import mend
     from natxy.doctor.machine import THIS_MACHINE, probe_machines
+    from natxy.plan.scale import foreseen_refusals
     from natxy.plan.yaml.loading import load_plan
 
     with reported_errors():
@@ -63,5 +64,7 @@ def doctor(
             console.print(table(findings))
             console.print()
         console.print(summary(found, resolved))
+        for reason, names in foreseen_refusals(resolved).items() if resolved else ():
+            warn(f"{', '.join(names)}: {reason}")
         if any(finding.ok is False for findings in found.values() for finding in findings):
             raise typer.Exit(DutError.exit_code)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -165,6 +165,14 @@ class GatewayModel(PlanModel):
             f"those of {in_use:.3g} addresses, because the gateway chooses them by a hash, and some get more of the "
             f"{need.hosts:,} left hosts than others"
         )
+
+    def refusals(self, need: TableNeed, pool: int) -> Iterator[str]:
+        """Yields the reasons why it may refuse connections at any rate although its table has room for them.
+
+        `pool` is the number of public addresses.
+        """
+        del need, pool
+        yield from ()
 
     def only_port(self, kind: TranslationKind) -> int | None:
         """Returns the one destination port that it translates in a translation of this kind; None for any port."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -26,6 +26,13 @@ _EMPTY_BUCKETS_PER_S: Final = 8e6
 _MOST_BUCKETS: Final = 2**29 - 512
 # nf_conntrack_init_start on machines with more than 4 GB. Smaller ones have fewer, mostly 65,536.
 _USUAL_ENTRIES: Final = 262_144
+# There are as many where the DUT was not set up otherwise.
+_USUAL_BUCKETS: Final = _USUAL_ENTRIES
+# nf_conntrack_core.c, __nf_conntrack_confirm: a chain has 50 to 79 entries at most, two of each connection. With so
+# many connections a bucket, a chain of 50 is rarer than one in a thousand million.
+_MOST_A_BUCKET: Final = 10
+# Share of an address's ports; in a simulation of the kernel's search, every search below it found a port.
+_MOST_TAKEN: Final = 0.8
 # proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
 _LifetimeS = Annotated[int, Field(ge=1, le=2_147_483)]
 
@@ -95,9 +102,47 @@ class ConntrackModel(NeighborsModel):
         # nf_nat_core.c, get_unique_tuple: a port that no other host has is kept, also one below 1024.
         return min(ports_per_destination(need), PORTS_PER_ADDRESS) if need.hosts == 1 else ports_per_destination(need)
 
+    def refusals(self, need: TableNeed, pool: int) -> Iterator[str]:
+        buckets = self.hash_size or _USUAL_BUCKETS
+        if need.connections > _MOST_A_BUCKET * buckets:
+            usual = "" if self.hash_size else " that the kernel has by default"
+            a_bucket = need.connections / buckets
+            yield (
+                f"the {need.connections:,} connections are {a_bucket:.3g} for each of the {buckets:,} "
+                f"hash buckets{usual}, and Linux since 5.15 refuses more than 25 to 40 in one, whatever the rate "
+                f"(chaintoolong of `conntrack -S`); set hash_size to at least {-(-need.connections // _MOST_A_BUCKET)}"
+            )
+        in_use = self.addresses_in_use(need, pool)
+        if self.ports_needed(need, None) is not None and _searches_fail(need, in_use):
+            taken = ports_per_destination(need) / in_use
+            yield (
+                f"{need.hosts:,} left hosts with the same source ports need {taken:,.0f} of the "
+                f"{PORTS_PER_ADDRESS:,} ports of one public address to one destination: where a host's port is taken, "
+                "Linux tries 248 others and then drops the connection, whatever the rate (insert_failed of "
+                "`conntrack -S`); give more `right_hosts` or destination ports, or ask for fewer connections"
+            )
+
     def addresses_in_use(self, need: TableNeed, pool: int) -> float:
         # nf_nat_core.c, find_best_ips_proto: a hash of the two hosts' addresses, whatever ports are free.
         return addresses_by_hash(need.hosts, pool, pool * need.remote_hosts)
+
+
+def _searches_fail(need: TableNeed, addresses: float) -> bool:
+    """Returns True if Linux, which looks for a port in at most five windows of 128 to 8 ports at random places
+    (nf_nat_core.c, nf_nat_l4proto_unique_tuple), may find none for one connection or more.
+
+    It keeps a host's own port if that is free, so that the hosts' source ports are a block without free ports in the
+    end, and a search fails if its windows are in the block, or the short ones beside it. Elsewhere, windows without a
+    free port are rare until most ports are taken.
+    """
+    hosts = need.hosts / addresses
+    to_one = ports_per_destination(need)
+    taken = to_one / addresses
+    if hosts <= 1:
+        return False
+    block = min(need.endpoints / need.hosts, taken) / PORTS_PER_ADDRESS
+    searches = (1 - 1 / hosts) * need.connections
+    return searches * block**4 >= 1 or taken > _MOST_TAKEN * PORTS_PER_ADDRESS
 
 
 class LinuxForwardConfig(KernelModel):
