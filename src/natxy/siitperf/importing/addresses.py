@@ -11,6 +11,7 @@ from natxy.plan.address_presets import is_safe
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import EMBEDDING_LENGTH, IPAddress, IPNetwork, LinkAddresses
 from natxy.plan.model.terms import Family, TranslationKind
+from natxy.siitperf.arguments import flow_space
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.links import link_around
 from natxy.siitperf.importing.source import Source
@@ -40,10 +41,33 @@ def address_fields(source: Source, pool: IPv4Network | None) -> list[Field]:
         fields.append(Field(name, _link(links[name]), source.of(*side.keys)))
     for name, side in (("left", left), ("right", right)):
         if side.hosts.first != links[name].tester.ip or side.hosts.size > 1:
-            fields.append(Field(f"{name}_hosts", _hosts(side.hosts), source.of(*side.keys)))
+            own = _forwarded(source, links[name], side.hosts)
+            fields.append(Field(f"{name}_hosts", _hosts(own), source.of(*side.keys)))
     if pool and source.translation is None:
         fields.append(Field("pool", str(pool), _POOL))
     return [*_translation(source, left, right, pool), Field("addresses", fields)]
+
+
+def _forwarded(source: Source, link: LinkAddresses, of_side: AddressRange) -> AddressRange:
+    """Returns the hosts without those up to the broadcast address of the gateway's link, to which no router forwards.
+
+    Where more are below it than above it, these remain. A range cannot leave out one address alone.
+    """
+    network, low_bit = link.dut.network, of_side.low_bit
+    broadcast, step = network.broadcast_address, 1 << low_bit
+    if network.version == 6 or of_side.size == 1 or broadcast not in of_side:
+        return of_side
+    if int(of_side.last) - int(broadcast) >= int(broadcast) - int(of_side.first):
+        first, last = broadcast + step, of_side.last
+    else:
+        first, last = of_side.first, broadcast - step
+    rest = AddressRange(first=first, last=last, low_bit=low_bit)
+    text = f"{broadcast} is the broadcast address of {network}, and no router forwards frames to that of its own link: "
+    if source.stateful and flow_space(source.conf, source.first) * rest.size < source.most_connections * of_side.size:
+        source.differences.append(f"{text}connections to this host fail. Ask for fewer, or for other hosts.")
+        return of_side
+    source.differences.append(f"{text}the plan has the hosts {first} to {last}, {of_side.size - rest.size:,} fewer.")
+    return rest
 
 
 def link_of(source: Source, side: Letter) -> LinkAddresses:

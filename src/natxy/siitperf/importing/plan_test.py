@@ -89,7 +89,7 @@ def test_check_accepts_what_import_prints(folder: Path) -> None:
     plan.write_text(printed.stdout, encoding="utf-8")
     checked = CliRunner().invoke(app, ["check", str(plan)])
     assert checked.exit_code == 0, checked.output
-    assert "65,533 addresses from 198.18.0.2 to 65,533 addresses from 198.19.0.2" in checked.output
+    assert "65,279 addresses from 198.18.1.0 to 65,279 addresses from 198.19.1.0" in checked.output
 
 
 def test_an_error_of_the_command_is_one_line(folder: Path) -> None:
@@ -141,7 +141,8 @@ def test_nat64_of_many_addresses(folder: Path) -> None:
     experiment = experiment_of(folder, text_of("nat64-many", Enumerate_ips="1", Responder_tuples="2"))
     left, right = experiment.addresses.left_hosts.ranges[0], experiment.addresses.right_hosts.ranges[0]
     assert left == AddressRange(first=ip_address("2001:2::2"), last=ip_address("2001:2::f9f:2"), low_bit=16)
-    assert right == AddressRange(first=ip_address("198.19.0.2"), last=ip_address("198.19.3.233"))
+    # The hosts up to the broadcast address of the gateway's link are left out.
+    assert right == AddressRange(first=ip_address("198.19.1.0"), last=ip_address("198.19.3.233"))
     assert (experiment.ports.source.min, experiment.ports.destination.max) == (49_184, 7)
     orders = experiment.orders
     assert (orders.source_address, orders.destination_address, orders.state_table) == (
@@ -231,6 +232,33 @@ def test_a_trial_of_more_than_a_week_is_an_error(changed: dict[str, str], argume
         PlanError, match=r"R is \d+ and rate 1: with 64,000,000 connections a trial takes more than a week"
     ):
         text_of("nat44", "table-capacity", f"84 1 3600 500 2 2 {arguments}", **changed)
+
+
+@pytest.mark.parametrize(
+    ("last", "hosts", "fewer"),
+    [
+        ("65534", "198.18.1.0 to 198.18.255.254", 254),
+        ("300", "198.18.0.2 to 198.18.0.254", 46),
+        ("255", "198.18.0.2 to 198.18.0.254", 1),
+        ("254", "198.18.0.2 to 198.18.0.254", 0),
+    ],
+)
+def test_no_host_has_the_broadcast_address_of_the_gateways_link(
+    folder: Path, last: str, hosts: str, fewer: int
+) -> None:
+    text = text_of("router-many", IP_L_max=last, IP_R_max="200")
+    experiment = experiment_of(folder, text)
+    assert str(experiment.addresses.left_hosts) == hosts
+    assert str(experiment.addresses.left.dut) == "198.18.0.1/24"
+    said = "198.18.0.255 is the broadcast address of 198.18.0.0/24, and no router forwards frames to that of its own "
+    assert (f"{said}link: the plan has the hosts {hosts}, {fewer} fewer." in unwrapped(text)) == (fewer > 0)
+    assert str(experiment.addresses.right_hosts) == "198.19.0.2 to 198.19.0.200"
+
+
+def test_hosts_that_all_connections_need_are_kept_with_a_warning(folder: Path) -> None:
+    text = text_of("nat64-many", arguments="84 100000 60 2000 2 2 4000000 4000000 200000 500 21000", Enumerate_ips="1")
+    assert experiment_of(folder, text).addresses.right_hosts.first == ip_address("198.19.0.2")
+    assert "its own link: connections to this host fail. Ask for fewer, or for other hosts." in unwrapped(text)
 
 
 def test_networks(folder: Path) -> None:
