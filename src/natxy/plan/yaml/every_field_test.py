@@ -27,7 +27,7 @@ WHOLE: Final = 150
 IN_THE_PROGRAM: Final = 6
 # pydantic's names of validators and errors, and Python's of values and types.
 FOREIGN: Final = re.compile(
-    r"lax-or-strict|function-|union|tagged|validat(or|ion) err|pydantic|Input|should|instance|_type\b|<class|datetime\."
+    r"lax-or-strict|function-|union|tagged-|validation err|pydantic|Input|should|instance|_type\b|<class|datetime\."
     r"|\bNone\b|\bTrue\b|\bFalse\b|NoneType|\d[eE]\+|does not appear|host bits|OrList"
 )
 LONGEST: Final = 700

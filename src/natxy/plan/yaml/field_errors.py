@@ -54,6 +54,8 @@ def explained(details: ErrorDetails) -> Problem:
                 selector = str(details["ctx"]["discriminator"]).strip("'")
                 location, given = (*location, selector), given[selector]
             message += got(given) + (guess(given, re.findall("'([^']+)'", message)) if isinstance(given, str) else "")
+        case "int_parsing" if isinstance(given, str) and (known := texts(plan_schema(), location)):
+            message += f" or {' or '.join(map(repr, known))}{got(given)}{guess(given, known)}"
         case "invalid_key":
             message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":

@@ -47,6 +47,16 @@ BAD_EXPERIMENTS = [
     ("connections: true", "8:5", "experiments[0].connections: expected a whole number"),
     ("alpha: 0.5", "8:5", "experiments[0].alpha: connection-rate doesn't take it, only validated-connection-rate"),
     ("frame_size: 63", "8:5", "experiments[0].frame_size: expected at least 64, got 63"),
+    (
+        "frame_size: imix",
+        "8:5",
+        "experiments[0].frame_size: expected a whole number or 'rfc2544' or 'rfc8219', got 'imix'",
+    ),
+    (
+        "frame_size: rfc8129",
+        "8:5",
+        "experiments[0].frame_size: expected a whole number or 'rfc2544' or 'rfc8219', got 'rfc81",
+    ),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
     ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected at most 65535"),
@@ -168,6 +178,10 @@ def gateway(settings: str, connections: str = "50k", min_rate: str = "10k") -> s
         ("conntrack_max: 49999", "gateway.conntrack_max: the table of 49999 entries is smaller than the 50000"),
         ("udp_timeout_s: 5", "gateway.udp_timeout_s: entries would end after 5 s, but the longest trial takes 7 s"),
         ("udp_stream_timeout_s: 5", "gateway.udp_stream_timeout_s: entries would end after 5 s"),
+        (
+            "flags: [fully-random]",
+            "gateway.flags: unknown field. Expected one of conntrack_max, driver, hash_size, nat",
+        ),
         ("conntrack_maxx: 1", "gateway.conntrack_maxx: unknown field; did you mean 'conntrack_max'?"),
     ],
 )
