@@ -44,6 +44,10 @@ class Stalls(PlanModel):
         return given
 
 
+# A longer one would outlast every drain.
+_DelayNs = Annotated[int, Field(ge=0, le=10**12)]
+
+
 class SimulatedConfig(LimitsModel):
     """A gateway in virtual time with known limits; for tests, and to try a plan without a machine."""
 
@@ -80,9 +84,9 @@ class SimulatedConfig(LimitsModel):
     reverse_loss_ratio: Ratio = 0.0
     background_loss_ratio: Ratio = 0.0
     """Loss of native IPv6 traffic, instead of the loss of its direction."""
-    forward_delay_ns: Annotated[int, Field(ge=0)] = 20_000
+    forward_delay_ns: _DelayNs = 20_000
     """Least delay, left to right."""
-    reverse_delay_ns: Annotated[int, Field(ge=0)] = 20_000
+    reverse_delay_ns: _DelayNs = 20_000
     """Least delay, right to left."""
-    delay_spread_ns: Annotated[int, Field(ge=0)] = 30_000
+    delay_spread_ns: _DelayNs = 30_000
     """Difference between the greatest and the least delay; all delays in between are equally frequent."""
