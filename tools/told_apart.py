@@ -45,8 +45,8 @@ from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.written import Plan
-from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.streams import neighbors_request, traffic_request
+from natxy.procedures.faults.pauses import PausedAttempts
 from natxy.results.trials import TrialKind
 from natxy.search.outcome import Attempt, Outcome, TesterLimitReached, try_rate
 from natxy.testbeds.memif import MemifTestbed

@@ -166,7 +166,8 @@ def test_a_failure_is_not_forgotten_where_the_tester_sends_no_lower_rate(undecid
     tried: dict[float, Outcome] = {}
 
     def measure(attempt: Attempt) -> Outcome:
-        return tried.setdefault(attempt.rate, Outcome.INVALID if attempt.rate <= undecided_below else Outcome.FAIL)
+        failed = Outcome.INVALID if attempt.rate <= undecided_below else Outcome.FAIL
+        return sample(tried.setdefault(attempt.rate, failed))
 
     # The first rate is in the middle.
     if undecided_below >= 505:

@@ -16,13 +16,13 @@ from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
-from natxy.procedures.common.astray import astray
-from natxy.procedures.common.crowding import crowding
-from natxy.procedures.common.death import came_through
-from natxy.procedures.common.disturbance import disturbance, tolerated_loss
-from natxy.procedures.common.pauses import PausedAttempts
 from natxy.procedures.common.replay import Replay
 from natxy.procedures.common.table_check import TableCheck
+from natxy.procedures.faults.astray import astray
+from natxy.procedures.faults.crowding import crowding
+from natxy.procedures.faults.death import came_through
+from natxy.procedures.faults.disturbance import disturbance, tolerated_loss
+from natxy.procedures.faults.pauses import PausedAttempts
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp

@@ -8,7 +8,7 @@ import pytest
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.astray import astray
+from natxy.procedures.faults.astray import astray
 
 CONNECTIONS: dict[str, Any] = {"connections": 1000, "phase1_rate": "1k"}
 

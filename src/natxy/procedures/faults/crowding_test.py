@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
-from natxy.procedures.common.crowding import crowding
+from natxy.procedures.faults.crowding import crowding
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 
 TIMES: dict[str, Any] = dict.fromkeys(("busy_s", "user_s", "system_s", "softirq_s", "irq_s", "steal_s", "idle_s"), 0.0)

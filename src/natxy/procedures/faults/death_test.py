@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from natxy.engine.messages.results import StreamResult
-from natxy.procedures.common.death import came_through
+from natxy.procedures.faults.death import came_through
 
 
 def stream(*received: int, planned: int = 25_000) -> StreamResult:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.messages.results import Cause, Pacing, StreamResult, TrialResult, Verdict
-from natxy.procedures.common.pauses import PausedAttempts
+from natxy.procedures.faults.pauses import PausedAttempts
 from natxy.results.trials import TrialKind
 from natxy.search.outcome import Attempt
 

@@ -21,7 +21,7 @@ from natxy.events.listener import RunListener
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
-from natxy.procedures.common.disturbance import absence_text, disturbance
+from natxy.procedures.faults.disturbance import absence_text, disturbance
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import Purpose, TrialRecord
