@@ -69,7 +69,7 @@ def test_methods_differ_by_more_than_a_few_frames(lost: int, silence_s: float | 
     assert said.startswith("the methods differ, reverse: ") if apart else said == ""
 
 
-def _ran(done: list[str], argv: Sequence[str], timeout_s: float) -> CompletedCommand:
+def _ran(done: list[str], argv: Sequence[str], timeout_s: float, **_: object) -> CompletedCommand:
     done.append(f"{' '.join(argv)} within {timeout_s:g} s")
     return CompletedCommand(tuple(argv), 0, "", "")
 
@@ -81,7 +81,7 @@ def waiting(**own: Any) -> tuple[_Reset, list[str]]:
     plan = resolve(plan_of({"name": "reset", "procedure": {"name": "reset"} | timing | own, "rate": 1000}))
     [experiment] = plan.experiments
     done: list[str] = []
-    transport = SimpleNamespace(run=lambda argv, timeout_s: _ran(done, argv, timeout_s))
+    transport = SimpleNamespace(run=lambda argv, timeout_s, **_: _ran(done, argv, timeout_s))
     gateway = SimpleNamespace(restart=lambda: done.append("gateway"), transport=transport)
     repetition = SimpleNamespace(experiment=experiment, gateway=lambda: nullcontext(gateway))
     config = procedure_of(experiment).config
@@ -129,7 +129,7 @@ class Machine:
         self._done = done
         self._boots = iter(boots)
 
-    def run(self, argv: Sequence[str], timeout_s: float = 30) -> CompletedCommand:
+    def run(self, argv: Sequence[str], timeout_s: float = 30, **_: object) -> CompletedCommand:
         if argv == ["reboot"]:
             self._done.append("reboot")
             raise UnreachableError("the connection was lost")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from natxy.search.contradictions import Trials
+from natxy.search.contradictions import Bounds, Trials
 from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, TesterLimitReached, decisive
 
 
@@ -41,7 +41,7 @@ class BinarySearch:
         NeverPrepared when no attempt at a rate is decisive, and TesterLimitReached when a lower rate changes nothing,
         or there is none and no rate was decided. Contradicted when the trials contradict each other.
         """
-        known = _Known()
+        known = _Known(trials=Trials(lowest=self.min_rate))
 
         def decided(rate: float) -> Sample:
             known.steps += 1
@@ -63,9 +63,10 @@ class BinarySearch:
                     undecided = rate == self.min_rate and known.passed is None and known.failed is None
                     if undecided or not limit.at_rate:
                         raise
-            if known.trials.settle(known.passed, known.failed, decided):
+            bounds = known.trials.settle(known.passed, known.failed, decided)
+            if bounds is Bounds.HOLD:
                 break
-            known.raise_passed()
+            known.move(bounds)
         return SearchResult(
             known.passed, known.failed, known.steps, unsent_rate=known.unsent, overcome=known.trials.overcome
         )
@@ -116,12 +117,12 @@ class _Known:
     """Holds what a search knows: the highest rate that passed, the lowest that failed, and the lowest that the tester
     could not send; `unsent_again` is the last that it could not send in two tries."""
 
+    trials: Trials
     passed: float | None = None
     failed: float | None = None
     unsent: float | None = None
     unsent_again: float | None = None
     steps: int = 0
-    trials: Trials = field(default_factory=Trials)
 
     def add(self, rate: float, sample: Sample) -> None:
         """Adds what decided on a rate that was sent."""
@@ -133,10 +134,12 @@ class _Known:
         if rate == self.unsent:
             self.unsent = None
 
-    def raise_passed(self) -> None:
-        """Makes the rate that had failed the highest that passed."""
-        assert self.failed is not None
-        self.passed, self.failed = self.failed, self.trials.failed_above(self.failed)
+    def move(self, bounds: Bounds) -> None:
+        """Gives up the bound that does not hold, for the next one beyond it."""
+        if bounds is Bounds.FAILED_PASSES and self.failed is not None:
+            self.passed, self.failed = self.failed, self.trials.failed_above(self.failed)
+        elif self.passed is not None:
+            self.passed, self.failed = self.trials.passed_below(self.passed), self.passed
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class LongestSearch:
 
         Contradicted when the trials contradict each other.
         """
-        passed, failed, trials = 0, self.most + self.step, Trials()
+        passed, failed, trials = 0, self.most + self.step, Trials(lowest=self.step)
         while True:
             # `most` is tried only if all other steps point to it.
             while (wide := failed - passed > self._width) or passed < self.most < failed:
@@ -166,9 +169,13 @@ class LongestSearch:
                 else:
                     failed = tried
             upper = failed if failed <= self.most else None
-            if trials.settle(passed or None, upper, lambda number: measure(round(number))):
+            bounds = trials.settle(passed or None, upper, lambda number: measure(round(number)))
+            if bounds is Bounds.HOLD:
                 return passed, upper
-            passed, failed = failed, round(trials.failed_above(failed) or self.most + self.step)
+            if bounds is Bounds.FAILED_PASSES:
+                passed, failed = failed, round(trials.failed_above(failed) or self.most + self.step)
+            else:
+                passed, failed = round(trials.passed_below(passed) or 0), passed
 
     def expected_steps(self) -> int:
         """Returns the approximate number of steps, for estimates of time."""

@@ -165,7 +165,7 @@ def test_a_tester_that_sends_nothing_is_no_result(undecided: Outcome) -> None:
 def test_a_failure_is_not_forgotten_where_the_tester_sends_no_lower_rate(undecided_below: float) -> None:
     tried: dict[float, Outcome] = {}
 
-    def measure(attempt: Attempt) -> Outcome:
+    def measure(attempt: Attempt) -> Sample:
         failed = Outcome.INVALID if attempt.rate <= undecided_below else Outcome.FAIL
         return sample(tried.setdefault(attempt.rate, failed))
 

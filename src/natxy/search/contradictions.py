@@ -8,21 +8,24 @@ a rate that passed may be one accident, such as a pause of the gateway's core, u
 
 An ordinary search has no such trials, and is no longer for it. Where one has, or where the gateway forwards much less
 at the rate that failed than at the one that passed, as when it has died, the search tries its bounds again at its end.
-The rate that passed comes first, unless it did so after the failure already: if it fails now, the search has no result.
-Then comes the rate that failed: if it passes after all, an accident has rejected it, and the search goes on above.
+The rate that passed comes first, unless it did so after the failure already: if it loses much now, the search has no
+result, and if it loses a little, as near the limit of any gateway, the search goes on below. Then comes the rate that
+failed: if it passes after all, an accident has rejected it, and the search goes on above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 from natxy.errors import NatxyError
 from natxy.search.outcome import Contradiction, Outcome, Sample, Tried
 
-# In overload a gateway forwards at least this share of what it forwarded at a rate that passed.
-_OVERLOADED: Final = 0.75
+# A gateway loses no more than this share where it forwarded everything: in overload, or at a rate near its limit when
+# that is tried again.
+_NEAR_ITS_LIMIT: Final = 0.25
 # An accident loses less than this share of a trial, or lasts less long.
 _MOST: Final = 0.5
 _ACCIDENT_S: Final = 0.02
@@ -31,7 +34,7 @@ _TIMES: Final = 2
 _MORE: Final = 0.01
 # This is more than chance, whatever the factor.
 _MUCH_MORE: Final = 0.1
-# A search in which more upper bounds pass after all does not end by itself.
+# A search whose bounds do not hold more often does not end by itself.
 _MOST_ACCIDENTS: Final = 3
 
 
@@ -55,15 +58,24 @@ Again = Callable[[float], Sample]
 """Tries a rate once more and returns what decides it."""
 
 
+class Bounds(Enum):
+    """Says whether the bounds of a search are to be believed, or which one was otherwise when it was tried again."""
+
+    HOLD = auto()
+    PASSED_FAILS = auto()
+    FAILED_PASSES = auto()
+
+
 @dataclass
 class Trials:
     """Keeps the trials of a search that decided.
 
-    `forgiving`: the search lets a rate pass although some of its trials fail. Near its limit a rate then may fail when
-    it is tried again, so that only a loss half as large as the one in doubt contradicts that it passed. `overcome` is a
-    contradiction that is none of the bounds: both hold, although a trial at a rate below lost most of its frames.
+    `lowest` is the search's lowest rate. `forgiving`: the rate that passed is believed if it loses only a little when
+    it is tried again, instead of being a bound that does not hold. `overcome` is a contradiction that is none of the
+    bounds: both hold, although a trial at the rate that passed, or below, lost most of its frames.
     """
 
+    lowest: float = 0.0
     forgiving: bool = False
     overcome: Contradiction | None = None
     _tried: list[Tried] = field(default_factory=list)
@@ -77,25 +89,28 @@ class Trials:
             self._tried.append(tried)
         return tried
 
-    def settle(self, passed: float | None, failed: float | None, again: Again) -> bool:
-        """Returns True if the bounds of a search are to be believed, False if `failed` has passed when tried again.
-
-        Contradicted if neither is so.
-        """
+    def settle(self, passed: float | None, failed: float | None, again: Again) -> Bounds:
+        """Tries the bounds of a search again if they are in doubt. Contradicted if they cannot be settled so."""
         if failed is not None and (doubted := self._doubted(passed, failed)):
-            if passed is not None and not any(each.passed and each.number > doubted.number for each in self._tried):
-                self._hold(passed, doubted, again)
+            passed_since = any(each.passed and each.number > doubted.number for each in self._tried)
+            if passed is not None and not passed_since and not self._holds(passed, again):
+                return Bounds.PASSED_FAILS
             tried = self._again(failed, again)
             if tried.passed:
-                self._accidents += 1
-                if self._accidents > _MOST_ACCIDENTS:
-                    raise Contradicted(Contradiction(doubted, tried))
-                return False
+                self._count(Contradiction(doubted, tried))
+                return Bounds.FAILED_PASSES
             if passed is None:
                 self._refuse(tried)
-        if passed is not None and (worse := self._lost_most(passed)) and self.overcome is None:
-            self.overcome = Contradiction(worse, self._hold(passed, worse, again))
-        return True
+        if passed is not None and self.overcome is None and (worse := self._lost_most(passed)):
+            if not self._holds(passed, again):
+                return Bounds.PASSED_FAILS
+            self.overcome = Contradiction(worse, self._tried[-1])
+        return Bounds.HOLD
+
+    def passed_below(self, rate: float) -> float | None:
+        """Returns the highest rate below this one that passed when it was tried last; None if none did."""
+        last = {each.rate: each.passed for each in self._tried if each.rate < rate}
+        return max((rate for rate, passed in last.items() if passed), default=None)
 
     def failed_above(self, rate: float) -> float | None:
         """Returns the lowest rate above this one that failed; None if none did."""
@@ -112,7 +127,7 @@ class Trials:
         if least is None:
             return None
         above = self._least_above(failed)
-        forwards_less = passed is not None and failed * (1 - least.lost) < _OVERLOADED * passed
+        forwards_less = passed is not None and failed * (1 - least.lost) < (1 - _NEAR_ITS_LIMIT) * passed
         return least if forwards_less or (above and _contradict(least, above)) else None
 
     def _refuse(self, lowest: Tried) -> None:
@@ -125,13 +140,28 @@ class Trials:
         """Returns the failure at a higher rate that lost least; None without one."""
         return min((each for each in self._failures() if each.rate > rate), key=_lost, default=None)
 
-    def _hold(self, passed: float, doubted: Tried, again: Again) -> Tried:
-        """Tries the rate that passed again. Contradicted if it fails."""
+    def _holds(self, passed: float, again: Again) -> bool:
+        """Tries the rate that passed again; returns False if it fails by a little. Contradicted if it fails by much, or
+        if the search has no lower rate."""
         before = max((each for each in self._tried if each.passed and each.rate == passed), key=_number, default=None)
         tried = self._again(passed, again)
-        if tried.passed or before is None or (self.forgiving and 2 * tried.lost < doubted.lost):
-            return tried
-        raise Contradicted(Contradiction(tried, before))
+        if tried.passed or before is None:
+            return True
+        contradiction = Contradiction(tried, before)
+        if tried.lost >= _NEAR_ITS_LIMIT:
+            raise Contradicted(contradiction)
+        if self.forgiving:
+            return True
+        if passed <= self.lowest:
+            raise Contradicted(contradiction)
+        self._count(contradiction)
+        return False
+
+    def _count(self, contradiction: Contradiction) -> None:
+        """Counts a bound that does not hold. Contradicted after too many."""
+        self._accidents += 1
+        if self._accidents > _MOST_ACCIDENTS:
+            raise Contradicted(contradiction)
 
     def _lost_most(self, passed: float) -> Tried | None:
         """Returns the trial that lost most at a rate that has passed, or below one, if no accident explains it."""

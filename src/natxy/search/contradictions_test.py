@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.search.binary import BinarySearch, LongestSearch
-from natxy.search.contradictions import Contradicted, Trials
+from natxy.search.contradictions import Bounds, Contradicted, Trials
 from natxy.search.mlr import MlrSearch, TrialDurations
 from natxy.search.outcome import (
     Attempt,
@@ -24,6 +24,7 @@ from natxy.search.outcome import (
 )
 
 LIMIT = 14_660
+PASSED = Sample(Outcome.PASS, 1000, 0)
 BINARY = BinarySearch(1000, 20_000, relative_error=0.05)
 STRICT = MlrSearch(1000, 20_000, 0.05, TrialDurations(1, 1, 1))
 ROBUST = MlrSearch(1000, 20_000, 0.05, TrialDurations(0.1, 0.1, 0.5), exceed_ratio=0.5)
@@ -179,7 +180,7 @@ def test_a_loss_that_is_the_same_at_every_rate_is_none(search: Search, share: fl
 def test_a_disturbance_contradicts_nothing() -> None:
     trials = Trials()
     trials.add(1000, Sample(Outcome.FAIL, 1000, 1000, disturbed=True))
-    assert trials.settle(1000, 2000, lambda _: pytest.fail("it was tried again"))
+    assert trials.settle(1000, 2000, lambda _: pytest.fail("it was tried again")) is Bounds.HOLD
     assert trials.overcome is None
 
 
@@ -188,21 +189,53 @@ def test_a_short_accident_may_lose_most_of_a_short_trial() -> None:
     trials = Trials()
     trials.add(1e5, Sample(Outcome.FAIL, 1000, 800))
     trials.add(1e5, Sample(Outcome.PASS, 1000, 0))
-    assert trials.settle(1e5, None, lambda _: pytest.fail("it was tried again"))
+    assert trials.settle(1e5, None, lambda _: pytest.fail("it was tried again")) is Bounds.HOLD
     assert trials.overcome is None
 
 
-def test_near_its_limit_a_forgiving_search_accepts_a_slight_failure_in_a_second_try() -> None:
-    for forgiving, lost, is_held in ((True, 100, True), (True, 600, False), (False, 1, False)):
-        trials = Trials(forgiving=forgiving)
-        trials.add(1000, Sample(Outcome.PASS, 1000, 0))
-        trials.add(1100, Sample(Outcome.FAIL, 1000, 1000))
-        again = {1100: Sample(Outcome.FAIL, 1000, 1000), 1000: Sample(Outcome.FAIL, 1000, lost)}
-        if is_held:
-            assert trials.settle(1000, 1100, lambda rate, of=again: of[round(rate)])  # type: ignore[misc]
-        else:
-            with pytest.raises(Contradicted):
-                trials.settle(1000, 1100, lambda rate, of=again: of[round(rate)])  # type: ignore[misc]
+@pytest.mark.parametrize(
+    ("forgiving", "lost", "found"),
+    [(True, 240, Bounds.HOLD), (True, 250, None), (False, 240, Bounds.PASSED_FAILS), (False, 250, None)],
+)
+def test_near_its_limit_a_rate_may_lose_a_little_when_it_is_tried_again(
+    *,
+    forgiving: bool,
+    lost: int,
+    found: Bounds | None,
+) -> None:
+    trials = Trials(lowest=900, forgiving=forgiving)
+    again = {1100: Sample(Outcome.FAIL, 1000, 1000), 1000: Sample(Outcome.FAIL, 1000, lost)}
+    for rate, sample in ((1000, PASSED), (1100, again[1100])):
+        trials.add(rate, sample)
+    if found is None:
+        with pytest.raises(Contradicted):
+            trials.settle(1000, 1100, lambda rate: again[round(rate)])
+    else:
+        assert trials.settle(1000, 1100, lambda rate: again[round(rate)]) is found
+
+
+def test_a_binary_search_goes_on_below_a_rate_that_passed_by_chance() -> None:
+    """The first rate passes once, and then loses a little, as every rate above 9,000."""
+
+    def lost(attempt: Attempt, number: int) -> float:
+        if number == 0 or attempt.rate <= 9000:
+            return 0.0
+        return 0.9 if attempt.rate > 10_500 else 0.1
+
+    found, tried = run(BINARY, lost)
+    assert isinstance(found, SearchResult)
+    assert tried[0].rate == 10_500
+    assert found.lower_bound is not None
+    assert found.upper_bound is not None
+    assert found.lower_bound <= 9000 < found.upper_bound <= 10_500
+
+
+def test_the_lowest_rate_that_loses_a_little_when_tried_again_is_no_result() -> None:
+    trials = Trials(lowest=1000)
+    trials.add(1000, PASSED)
+    trials.add(1100, Sample(Outcome.FAIL, 1000, 1000))
+    with pytest.raises(Contradicted, match=r"0\.1 % was lost at 1000 per second, but 0 % at 1000 per second"):
+        trials.settle(1000, 1100, lambda _: Sample(Outcome.FAIL, 1000, 1))
 
 
 @given(dies_at=st.integers(1, 30), truth=st.integers(1, 1000))

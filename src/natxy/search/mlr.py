@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from natxy.search.contradictions import Trials
+from natxy.search.contradictions import Bounds, Trials
 from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, TesterLimitReached, decisive
 
 # The library is loaded where it is used. Loading takes up to 0.4 s, and most commands need no such search.
@@ -70,8 +70,9 @@ class MlrSearch:
         measurer = _Measurer(self, measure)
         found = self._from_the_top(measurer)
         # The library knows nothing of a bound that passes after all, so that it searches anew.
-        while not measurer.trials.settle(
-            found.lower_bound, found.upper_bound, lambda rate: self._decide(rate, measurer.anew)
+        while (
+            measurer.trials.settle(found.lower_bound, found.upper_bound, lambda rate: self._decide(rate, measurer.anew))
+            is not Bounds.HOLD
         ):
             found = self._from_the_top(measurer)
         return replace(found, steps=measurer.steps, overcome=measurer.trials.overcome)
@@ -240,7 +241,7 @@ class _Measurer:
     def __init__(self, search: MlrSearch, measure: Callable[[Attempt], Sample]) -> None:
         self.steps = 0
         self.limits: list[TesterLimitReached] = []
-        self.trials = Trials(forgiving=search.forgiven > 0)
+        self.trials = Trials(forgiving=True)
         self._search = search
         self._measure = measure
         # The length of trials that find the highest rate: a tester may send short trials at rates too high for longer.
