@@ -3,10 +3,10 @@
 
 A gateway deletes a connection that has had no frame for some time. If phase 1 takes longer, the oldest connections are
 missing, and more of them the lower the rates are. A few connections tell this: they are made one after the other over
-the longest time that a connection had to wait, and then all get a reply at once, the newest first. If the missing ones
-are the oldest and no others, the age of the youngest of them is the lifetime. A table that replaces old connections
-keeps so few of them, and a gateway that has to learn something loses the first replies, which are those of the newest
-connections.
+more than the longest time that a connection had to wait, and then all get a reply at once, the newest first. If the
+missing ones are the oldest and no others, the age of the youngest of them is the lifetime. It explains the loss if a
+connection had to wait for longer. A table that replaces old connections keeps so few of them, and a gateway that has to
+learn something loses the first replies, which are those of the newest connections.
 """
 
 from __future__ import annotations
@@ -27,10 +27,14 @@ from natxy.plan.model.units import format_duration
 from natxy.procedures.common.streams import establish_request, traffic_request, validate_request
 
 CONNECTIONS: Final = 100
-"""The resolution of a lifetime is this part of the longest wait."""
+"""The resolution of a lifetime is this part of the time in which they are made."""
 LEAST_WAIT_S: Final = 0.5
 """No gateway lets a connection expire so early."""
 
+# A search ends where the longest wait is hardly longer than the lifetime, so they are made over more than that wait.
+_LONGER: Final = 1.5
+# A tester begins its trials a little late.
+_MOST_LATE: Final = 1.1
 # The replies take this share of the time in which the connections are made, but come no faster than any gateway can.
 _REPLIES_SHARE: Final = 0.01
 _MOST_REPLIES_FPS: Final = 2000.0
@@ -105,7 +109,8 @@ def expiry(bed: Bed, waited_s: float) -> str:
     orders = own.orders.model_copy(update={"state_table": Order.DECREASING})
     update = {"connections": CONNECTIONS, "phase1_selection": Selection.ENUMERATE, "orders": orders}
     few = own.model_copy(update=update)
-    rate_fps = CONNECTIONS / waited_s
+    made_in_s = _LONGER * waited_s
+    rate_fps = CONNECTIONS / made_in_s
     replies_fps = min(rate_fps / _REPLIES_SHARE, _MOST_REPLIES_FPS)
     try:
         with bed.gateway() as gateway:
@@ -124,13 +129,15 @@ def expiry(bed: Bed, waited_s: float) -> str:
     if made.began_ns is not None and replies.began_ns is not None:
         between_s = (replies.began_ns - made.began_ns) / 1e9
     else:
-        between_s = waited_s + (0.0 if own.timing.drain_ends_early else own.timing.drain)
+        between_s = made_in_s + (0.0 if own.timing.drain_ends_early else own.timing.drain)
     # Between the age of the youngest that is missing and that of the oldest that is not.
     lifetime_s = between_s + (CONNECTIONS - missing - 0.5) / replies_fps - (missing - 0.5) / rate_fps
+    if lifetime_s > _MOST_LATE * waited_s:
+        return ""
     return (
-        f"the connections expired after about {_rounded(lifetime_s)} without a frame, and the oldest had to wait "
-        f"{_rounded(waited_s)}: of {CONNECTIONS} made one after the other in that time, the {missing} oldest were "
-        "missing; raise the gateway's timeouts, or make fewer connections, or at a higher rate"
+        f"the connections expired after about {_rounded(lifetime_s)} without a frame, and the oldest had to wait about "
+        f"{_rounded(waited_s)}: of {CONNECTIONS} made one after the other in {_rounded(made_in_s)}, the {missing} "
+        "oldest were missing; raise the gateway's timeouts, or make fewer connections, or at a higher rate"
     )
 
 

@@ -62,12 +62,17 @@ def lifetime_s(sentence: str) -> float:
     return float(found[1]) * {"ms": 0.001, "s": 1}[found[2]]
 
 
+def test_a_lifetime_that_the_longest_wait_hardly_exceeds_is_found() -> None:
+    # So it is at the upper bound of a capacity.
+    assert lifetime_s(expiry(Bed(lifetime="1990ms"), 2.0)) == pytest.approx(2, abs=0.05)
+
+
 @settings(max_examples=200, deadline=None)
 @given(waited_s=st.floats(0.6, 60), share=st.floats(0.05, 0.95))
 def test_the_lifetime_is_estimated_from_the_oldest_that_are_missing(waited_s: float, share: float) -> None:
     sentence = expiry(Bed(lifetime=waited_s * share), waited_s)
     # To two digits, and to a hundredth of the longest wait and what the replies take.
-    tolerated_s = (0.02 + 0.06 * share) * waited_s
+    tolerated_s = (0.03 + 0.06 * share) * waited_s
     assert lifetime_s(sentence) == pytest.approx(waited_s * share, abs=tolerated_s)
 
 
@@ -89,7 +94,8 @@ def test_the_time_before_the_replies_counts(monkeypatch: pytest.MonkeyPatch) -> 
     ("gateway", "waited_s"),
     [
         ({}, 10),
-        ({"lifetime": "11s"}, 10),
+        ({"lifetime": "11.5s"}, 10),
+        ({"lifetime": "20s"}, 10),
         ({"lifetime": "100ms"}, 0.4),
         # All are missing: replies do not come through at all.
         ({"reverse_loss_ratio": 1.0}, 10),
