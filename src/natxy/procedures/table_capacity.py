@@ -44,13 +44,14 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         config, initial = self.config, self.config.initial_connections
         rates = binary_search(repetition.experiment, repetition.ceiling_fps)
         steps = 0
-        lost_replies: dict[int, bool] = {}
+        slowest_loss: dict[int, float] = {}  # the lowest rate at which replies were missing, by connections
 
         def keep(connections: int, rate: float) -> Kept:
             nonlocal steps
             steps += 1
             result = valid_step(repetition, steps, rate, lambda attempt: _step(repetition, attempt, connections))
-            lost_replies[connections] = result.verdict == Verdict.FAIL and result.established is None
+            if result.verdict == Verdict.FAIL and result.established is None:
+                slowest_loss[connections] = min(rate, slowest_loss.get(connections, rate))
             # A table that refuses connections loses frames in phase 1, one that replaces them loses replies.
             return Kept(result.verdict == Verdict.PASS, sum(stream.received for stream in result.streams))
 
@@ -74,11 +75,10 @@ class TableCapacity(Procedure[TableCapacityConfig]):
         except Contradicted as contradicted:
             _recover(repetition)
             return no_result(config, why_no_result(contradicted, Unit.CONNECTIONS))
-        if found.upper_bound is not None and lost_replies[found.upper_bound]:
-            expired = _expired(repetition, found.upper_bound, found.rate_needed)
-            if expired:
-                _recover(repetition)
-                return no_result(config, expired, explained=True)
+        upper = found.upper_bound
+        if upper in slowest_loss and (expired := _expired(repetition, upper, slowest_loss[upper])):
+            _recover(repetition)
+            return no_result(config, expired, explained=True)
         remark = "; ".join(filter(None, (_remark(repetition, found, keep), _rate_remark(first))))
         # The last step may have left the gateway broken, and more experiments may follow.
         _recover(repetition)

@@ -51,7 +51,7 @@ class TableCheck:
         _clear(bed)
         made = bed.engine.establish(establish_request(few, RATE_FPS, bed.plan_seed))
         _clear(bed)
-        if made.verdict != Verdict.PASS or any(stream.lost for stream in made.streams):
+        if any(stream.lost for stream in made.streams):
             return
         replies = bed.engine.validate(validate_request(few, RATE_FPS, bed.plan_seed))
         answered = sum(stream.received for stream in replies.streams)
