@@ -44,7 +44,9 @@ def test_its_process_and_its_interface_are_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "pid"), [(f"{os.getpid()}\n", str(os.getpid())), ("\n", "unknown"), (None, "unknown")]
+    ("written", "pid"),
+    [(f"{os.getpid()}\n", str(os.getpid())), ("\n", "unknown"), (None, "unknown")],
+    ids=["another's", "empty", "gone"],
 )
 def test_a_process_that_ended_is_named(written: str | None, pid: str, tmp_path: Path) -> None:
     """Its number may have been given to another process, or its file may be gone too."""
