@@ -183,7 +183,7 @@ def test_a_name_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr("natxy.dut.transport.ssh.asyncssh.connect", unknown)
+    monkeypatch.setattr("asyncssh.connect", unknown)
     said = "dut: no address is known for this name (Name or service not known); correct the name, or give the address"
     with SshTransport(SshTarget(host="dut")) as transport, pytest.raises(DutError, match=f"{re.escape(said)}$"):
         transport.run(["true"])

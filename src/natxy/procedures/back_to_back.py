@@ -7,7 +7,7 @@ counts the whole burst as buffered; the corrected buffer time excludes the frame
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.engine.messages.requests import TrialLimits, TrialRequest
@@ -102,7 +102,11 @@ class _Bursts:
             self.last_reason = result.reason
             if result.verdict == Verdict.PASS:
                 break
-        return sample_of(result)
+        # A direction, or a class of frames, may have a single frame in a short burst: no share of it is lost.
+        lost, sent = (
+            sum(counts) for counts in zip(*((each.lost, each.planned) for each in result.streams), strict=True)
+        )
+        return replace(sample_of(result), frames=sent, lost=lost)
 
     def _send(self, attempt: Attempt) -> TrialResult | None:
         experiment, maximum_fps = self.repetition.experiment, self.config.maximum_fps

@@ -166,7 +166,7 @@ def test_a_gateway_that_is_gone_ends_the_repetition_and_its_trial_does_not_count
         "50,000 frames of this trial, until about 500 ms of it"
     )
     assert machine.finished == []
-    assert machine.done == ["watch", "run", "watched"]
+    assert machine.done == ["count", "watch", "run", "watched", "counted"]
 
 
 def test_where_a_trial_takes_the_gateway_away_it_is_not_asked() -> None:

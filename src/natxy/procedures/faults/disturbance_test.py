@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
 from natxy.engine.messages.results import Cause, LostFrame, Silence, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
@@ -209,15 +211,13 @@ SEARCH = {"min_rate": "1k", "max_rate": "400k", "error": 500}
 
 
 def measure(
-    folder: Path, experiment: dict[str, Any], stalls: dict[str, Any], max_invalid: int = 10
+    folder: Path, experiment: dict[str, Any], stalls: dict[str, Any], max_invalid: int = 10, codes: Sequence[int] = (0,)
 ) -> ExperimentRecord:
     gateway = {"driver": "simulated", "forwarding_fps": 400_000, "stalls": stalls}
     common = {"name": "x", "gateway": gateway, "max_invalid": max_invalid}
     head = {"name": "p", "repeat": 4, "timing": "lab", "testbed": {"kind": "simulated"}}
-    assert (
-        run_plan(resolve(Plan.model_validate(head | {"experiments": [common | experiment]})), folder, RunListener())
-        == 0
-    )
+    plan = resolve(Plan.model_validate(head | {"experiments": [common | experiment]}))
+    assert run_plan(plan, folder, RunListener()) in codes
     return RunReader(folder).run.experiments[0]
 
 
@@ -235,9 +235,11 @@ def test_stalls_that_are_watched_do_not_move_a_search(tmp_path: Path, kind: str)
     assert again
     assert all("the gateway's core was taken away for" in trial.reason for trial in again)
     assert all(trial.disturbance and trial.gateway_pause_s for trial in again)
-    unknown = measure(tmp_path / "unwatched", searched, stalls | {"watched": False})
+    # What nobody explains may contradict so much that there is no result.
+    codes = (0, DutError.exit_code)
+    unknown = measure(tmp_path / "unwatched", searched, stalls | {"watched": False}, codes=codes)
     assert not disturbed(unknown)
-    assert min(unknown.values) < 199_000
+    assert len(unknown.values) < 4 or min(unknown.values) < 199_000
 
 
 def test_an_absence_that_is_only_recorded_excuses_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ def add_measurement(
         experiment=part.experiment,
         tester=cast(Engine, _Measured(part, phases, end)),
         gateway=lambda: nullcontext(cast(Gateway[Any], _NoGateway())),
+        # Whether it was there then is no question of now.
+        asks_alive=False,
         observer=recorder,
         sleep=lambda _: None,
         plan_seed=0,
