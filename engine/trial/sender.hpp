@@ -30,7 +30,7 @@ class Sender final : public Task {
     std::uint64_t longest_pause;  // ticks; longer pauses add up to `paused` in the report
     std::uint64_t notable_pause;  // ticks; longer pauses add up to `pauses` in the report
     std::uint64_t second;         // ticks
-    PauseMarks marks{};           // with none yet
+    PauseMarks marks;             // with none yet
   };
 
   Sender(const Port& port, std::uint16_t queue, std::unique_ptr<FrameSource> frames, const Setup& setup)
