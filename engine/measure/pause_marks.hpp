@@ -21,8 +21,10 @@ class PauseMarks {
   static constexpr std::uint64_t kMemory = 10;
   static constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 14;
 
+  /// Has a single slot.
+  PauseMarks() : PauseMarks(0, 1) {}
   /// Divides a trial of so many ticks into slots of a millisecond or, in a long trial, more.
-  explicit PauseMarks(std::uint64_t ticks = 0, std::uint64_t ticks_per_second = 1) {
+  PauseMarks(std::uint64_t ticks, std::uint64_t ticks_per_second) {
     while (std::uint64_t{1} << shift_ < ticks_per_second / 1000 || ticks >> shift_ >= kMostSlots) ++shift_;
     marked_.resize((ticks >> shift_) + 1, 0);
   }

@@ -113,7 +113,7 @@ struct TrialSpec {
   [[nodiscard]] PauseMarks pause_marks(const Clock& clock) const {
     std::uint64_t end = 0;
     for (const StreamSpec& stream : streams) end = std::max(end, stream.schedule(clock).end());
-    return PauseMarks(end, clock.hz());
+    return {end, clock.hz()};
   }
 };
 
