@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.results.dut_counts import CONNTRACK, DutCounts, Rise
 from natxy.results.dut_load import DutLoad
 from natxy.results.trials import TrialRecord
@@ -27,7 +27,8 @@ NOTHING_COUNTED: Final = "no counter rose as much"
 
 def counted(result: TrialResult, load: DutLoad | None, counts: DutCounts | None) -> str:
     """Returns which counters rose by as much as a trial lost, as a text for its reason; an empty text if none did."""
-    if result.verdict == Verdict.PASS:
+    # Whether frames are missing plays no part where the tester sent them too late.
+    if result.verdict == Verdict.PASS or result.cause == Cause.LATE:
         return ""
     return " and ".join(rise.text() for rise in explaining(result, load, counts))
 
@@ -56,9 +57,8 @@ def explaining(result: TrialResult, load: DutLoad | None, counts: DutCounts | No
     ]
     if near:
         ordered = [rise for _, rise in sorted(near, key=lambda each: each[0])]
-        return _one_of_each_command(ordered)[:_MOST_NAMED]
-    # What a core's queue drops, its interface counts too.
-    together = [*{rise.by: rise for rise in reversed(_one_of_each_command(found))}.values()][::-1]
+        return _each_once(ordered)[:_MOST_NAMED]
+    together = _each_once(found)
     return together if _as_many(sum(rise.by for rise in together), sum(lost)) else []
 
 
@@ -86,6 +86,11 @@ def _one_of_each_command(found: list[Rise]) -> list[Rise]:
     for rise in found:
         first.setdefault(rise.shown_by, rise)
     return [*first.values()]
+
+
+def _each_once(found: list[Rise]) -> list[Rise]:
+    """Returns the first counter of each command and of each number: an interface counts what a core's queue drops."""
+    return [*{rise.by: rise for rise in reversed(_one_of_each_command(found))}.values()][::-1]
 
 
 def _as_many(rise: int, lost: int) -> bool:

@@ -65,6 +65,16 @@ def test_two_counters_together_may_be_as_many_as_missing() -> None:
     )
 
 
+def test_a_loss_that_two_commands_count_is_named_once() -> None:
+    told = counted(trial(300), load(queue=300, card=300), DutCounts())
+    assert told == "`dropped` of the cores' queues rose by 300 in `cat /proc/net/softnet_stat`"
+
+
+def test_where_the_tester_was_late_no_counter_is_named() -> None:
+    late = trial(1498, verdict=Verdict.INVALID).model_copy(update={"cause": Cause.LATE})
+    assert counted(late, None, table(insert_failed=1498)) == ""
+
+
 def test_a_card_that_missed_frames_is_named() -> None:
     told = "rx_missed_errors rose by 300 in `ip -s -s link show eth1`"
     assert counted(trial(150, 150), load(card=300), DutCounts()) == told
