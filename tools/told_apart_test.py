@@ -11,13 +11,17 @@ import pytest
 from natxy.search.outcome import Outcome
 from tests.support import needs
 from tests.support.undisturbed import undisturbed
-from tools.told_apart import GOAL, LOSING, OVERFLOWING, Bed, Case, Disturbance, Told, bed, cases, counted, table, told
+from tools.told_apart import LOSING, OVERFLOWING, Bed, Case, Disturbance, Told, bed, cases, counted, table, told
+
+EVERY_PAIR = 24
+"""The first cases that have each gateway with each disturbance."""
 
 
 def test_every_gateway_meets_every_disturbance() -> None:
     chosen = cases(2 * 3 * 4 * 3, seed=1)
     pairs = Counter((case.gateway, case.disturbance) for case in chosen)
     assert len(pairs) == (len(LOSING) + len(OVERFLOWING)) * len(Disturbance)
+    assert {(case.gateway, case.disturbance) for case in chosen[:EVERY_PAIR]} == set(pairs)
     assert {case.loses for case in chosen} == {True, False}
     assert sum(case.loses for case in chosen) == len(chosen) / 2
     assert cases(10, seed=1) == chosen[:10] != cases(10, seed=2)
@@ -53,13 +57,16 @@ def joined() -> Iterator[Bed]:
         yield measured
 
 
+def decided(bed: Bed, case: Case) -> Told:
+    """Measures a case until it is decided, because a machine with pauses of its own leaves natxy nothing to tell."""
+    return undisturbed(lambda: told(case, bed.outcome(case)), lambda found: found * (found == Told.UNDECIDED))
+
+
 @needs.REFERENCE
 @needs.cores(2)
 def test_a_loss_of_the_gateways_own_is_told_from_one_of_pauses(joined: Bed) -> None:
     case = Case("1 of 1,000 lost", Disturbance.STOPPED, 7)
-    # On a busy machine pauses of other programs may be everywhere.
-    how = undisturbed(lambda: told(case, joined.outcome(case)), lambda found: found * (found == Told.UNDECIDED))
-    assert how == Told.APART, joined.results[-1].reason
+    assert decided(joined, case) == Told.APART, joined.results[-1].reason
 
 
 @needs.REFERENCE
@@ -76,10 +83,10 @@ def test_a_loss_of_pauses_is_never_the_gateways(joined: Bed, disturbance: Distur
 @needs.REFERENCE
 @needs.cores(2)
 @needs.programs("taskset")
-def test_99_of_100_cases_are_told_apart_and_none_is_wrong(
+def test_every_gateway_is_told_apart_from_every_disturbance(
     joined: Bed, record_property: Callable[[str, object], None]
 ) -> None:
-    found = Counter((case.gateway, case.disturbance, told(case, joined.outcome(case))) for case in cases(100, seed=1))
-    record_property("told apart", "\n".join(table(found)))
-    assert counted(found, Told.WRONG) == 0
-    assert counted(found, Told.APART) >= GOAL * 100
+    found = Counter((case.gateway, case.disturbance, decided(joined, case)) for case in cases(EVERY_PAIR, seed=1))
+    rows = "\n".join(table(found))
+    record_property("told apart", rows)
+    assert counted(found, Told.APART) == EVERY_PAIR, rows
