@@ -20,6 +20,7 @@ from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
 from natxy.results.database.schema import SCHEMA, from_row, optional_columns
 from natxy.results.database.snapshot import snapshot
+from natxy.results.database.untrusted import columns
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.store import KILLED
@@ -110,8 +111,7 @@ def _tables(db: sqlite3.Connection) -> list[str]:
 
 
 def _columns(db: sqlite3.Connection) -> set[str]:
-    columns = "SELECT ? || '.' || name FROM pragma_table_info(?)"
-    return {column for table in _tables(db) for (column,) in db.execute(columns, (table, table))}
+    return {f"{table}.{column}" for table in _tables(db) for column in columns(db, table)}
 
 
 def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:

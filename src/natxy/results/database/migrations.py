@@ -21,6 +21,7 @@ from natxy.errors import PlanError
 from natxy.plan.caveats import Caveat, departure, limitation, own_rule
 from natxy.plan.procedures import ProcedureConfig
 from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER
+from natxy.results.database.untrusted import UntrustedDatabase, columns
 
 _PROCEDURE: Final[TypeAdapter[Any]] = TypeAdapter(ProcedureConfig)
 # A process that never runs: that of a run whose database does not name one has ended.
@@ -35,7 +36,7 @@ _NO_LOAD: Final = '{"minute": 0, "all_ticks": 0, "stolen_ticks": null}'
 
 
 @contextmanager
-def in_present_schema(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def in_present_schema(db: UntrustedDatabase) -> Iterator[UntrustedDatabase]:
     """Yields `db` or, if it is of an earlier schema, a migrated copy of what its present transaction sees.
 
     Raises PlanError for a later schema than this version of natxy knows.
@@ -50,12 +51,12 @@ def in_present_schema(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     if number == SCHEMA_NUMBER:
         yield db
         return
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        copy.row_factory = sqlite3.Row
+    with closing(UntrustedDatabase(":memory:", db.size)) as copy, copy.bounded():
         copy.execute("PRAGMA trusted_schema = OFF")
         db.backup(copy)
         for step in _STEPS[number:]:
             step(copy)
+        copy.forbid_all_but_reading()
         copy.execute("BEGIN")
         yield copy
 
@@ -65,12 +66,8 @@ def schema_number(db: sqlite3.Connection) -> int:
     (stated,) = db.execute("PRAGMA user_version").fetchone()
     if stated > 0:
         return int(stated)
-    known = [number for number, (table, column) in _MARKS.items() if column in _columns(db, table)]
+    known = [number for number, (table, column) in _MARKS.items() if column in columns(db, table)]
     return max(known, default=SCHEMA_NUMBER)
-
-
-def _columns(db: sqlite3.Connection, table: str) -> set[str]:
-    return {name for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
 # A column that a schema added to those before it.
@@ -147,7 +144,7 @@ def _add_loads(db: sqlite3.Connection) -> None:
 
 def _add_disturbances(db: sqlite3.Connection) -> None:
     """Adds what is known of the gateway's core, with a schema between that had a part of it."""
-    there = _columns(db, "trial")
+    there = columns(db, "trial")
     for column, kind in (("gateway_stolen_s", "REAL"), ("gateway_delayed_s", "REAL"), ("disturbance", "TEXT")):
         if column not in there:
             db.execute(f"ALTER TABLE trial ADD COLUMN {column} {kind}")

@@ -12,6 +12,7 @@ from natxy.errors import PlanError
 from natxy.plan.caveats import departure, limitation, own_rule
 from natxy.results.database.migrations import in_present_schema, schema_number
 from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER
+from natxy.results.database.untrusted import UntrustedDatabase
 from natxy.results.reader import RunReader
 from natxy.results.store import RunStore
 
@@ -21,6 +22,10 @@ def written(folder: Path) -> Path:
     store.start_run(name="x", plan_yaml="name: x\n", seed=1, natxy_version="9.9", machine={})
     store.close()
     return folder / "results.sqlite"
+
+
+def opened(file: Path) -> UntrustedDatabase:
+    return UntrustedDatabase(str(file), file.stat().st_size)
 
 
 def of_schema_12(folder: Path, deviations: object) -> Path:
@@ -34,8 +39,8 @@ def of_schema_12(folder: Path, deviations: object) -> Path:
 
 
 def test_a_new_database_has_the_number_of_its_schema(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(written(tmp_path))) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_NUMBER,)
+    with closing(opened(written(tmp_path))) as db:
+        assert [*db.execute("PRAGMA user_version").fetchone()] == [SCHEMA_NUMBER]
         with in_present_schema(db) as present:
             assert present is db
 
@@ -52,7 +57,7 @@ def test_without_a_number_the_columns_tell(tmp_path: Path, stated: int) -> None:
 
 
 def test_a_later_schema_is_an_error_that_names_the_version(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(written(tmp_path))) as db:
+    with closing(opened(written(tmp_path))) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_NUMBER + 1}")
         expected = rf"natxy 9\.9 wrote these results by schema {SCHEMA_NUMBER + 1}, and this natxy knows schemas up to"
         with pytest.raises(PlanError, match=expected), in_present_schema(db):
@@ -69,7 +74,7 @@ def test_a_run_of_another_schema_is_not_gone_on_with(tmp_path: Path, number: int
 
 
 def test_settings_that_are_no_mapping_are_a_fault_of_the_file() -> None:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+    with closing(UntrustedDatabase(":memory:", 1 << 20)) as db:
         db.executescript(SCHEMA)
         db.execute("DROP TABLE transfer")
         since = ("gateway_pause_s", "gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json")
@@ -85,7 +90,7 @@ def test_settings_that_are_no_mapping_are_a_fault_of_the_file() -> None:
 
 
 def test_a_run_of_schema_10_is_read_as_one_without_loads_of_the_dut(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(of_schema_12(tmp_path, []))) as db:
+    with closing(opened(of_schema_12(tmp_path, []))) as db:
         db.execute("ALTER TABLE trial DROP COLUMN dut_load_json")
         db.execute("PRAGMA user_version = 10")
         with in_present_schema(db) as present:
@@ -94,7 +99,7 @@ def test_a_run_of_schema_10_is_read_as_one_without_loads_of_the_dut(tmp_path: Pa
 
 
 def test_a_run_of_schema_13_is_read_as_one_without_counts_of_the_dut(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(written(tmp_path))) as db:
+    with closing(opened(written(tmp_path))) as db:
         db.execute("ALTER TABLE trial DROP COLUMN dut_counts_json")
         db.execute("PRAGMA user_version = 13")
         with in_present_schema(db) as present:
@@ -112,7 +117,7 @@ def test_the_words_of_schema_12_tell_the_kinds_of_caveats(tmp_path: Path) -> Non
 
 def test_a_caveat_of_schema_12_that_is_no_text_is_a_fault_of_the_file(tmp_path: Path) -> None:
     with (
-        closing(sqlite3.connect(of_schema_12(tmp_path, [1]))) as db,
+        closing(opened(of_schema_12(tmp_path, [1]))) as db,
         pytest.raises(ValueError, match=r"run 1\.deviations_json: expected a list of texts"),
         in_present_schema(db),
     ):

@@ -11,50 +11,59 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from natxy.results.database.untrusted import UntrustedDatabase, refuse_code
+
 _MOST_COPIES: Final = 5
 
 
 @contextmanager
-def snapshot(file: Path) -> Iterator[sqlite3.Connection]:
+def snapshot(file: Path) -> Iterator[UntrustedDatabase]:
     """Yields a connection all of whose queries see the same state, whatever a run that is under way writes meanwhile.
 
     What a killed run left in its write-ahead log counts, also in a folder that cannot be written to. Raises
-    sqlite3.DatabaseError when the file is no database or cannot be read.
+    sqlite3.DatabaseError when the file is no database, cannot be read, or goes beyond its bounds, and
+    PlanError when it holds code.
     """
     log = _log(file)
     if not log.is_file():
         # Without a writer SQLite does not need the files that it would create beside the database.
-        with closing(_opened(file, "mode=ro&immutable=1")) as db:
+        with closing(_opened(file, "mode=ro&immutable=1")) as db, db.bounded():
             yield db
         return
     try:
         db = _opened(file, "mode=ro")
     except sqlite3.OperationalError:
         # SQLite can neither use nor make the index of the log beside it.
-        with tempfile.TemporaryDirectory(prefix="natxy-read-") as folder, closing(_copied(file, Path(folder))) as db:
+        with (
+            tempfile.TemporaryDirectory(prefix="natxy-read-") as folder,
+            closing(_copied(file, Path(folder))) as db,
+            db.bounded(),
+        ):
             yield db
         return
-    with closing(db):
+    with closing(db), db.bounded():
         yield db
 
 
-def _opened(file: Path, options: str) -> sqlite3.Connection:
+def _opened(file: Path, options: str) -> UntrustedDatabase:
     """Begins a transaction that has read, because only then does SQLite hold on to a state."""
-    db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
+    size = sum(each.stat().st_size for each in (file, _log(file)) if each.is_file())
+    db = UntrustedDatabase(f"{file.resolve().as_uri()}?{options}", size, uri=True)
     try:
-        db.row_factory = sqlite3.Row
-        # Nothing that the file's own schema says is carried out, and damage is looked for.
-        db.execute("PRAGMA trusted_schema = OFF")
-        db.execute("PRAGMA cell_size_check = ON")
-        db.execute("BEGIN")
-        db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+        with db.bounded():
+            # Nothing that the file's own schema says is carried out, and damage is looked for.
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA cell_size_check = ON")
+            db.forbid_all_but_reading()
+            db.execute("BEGIN")
+            refuse_code(db, file)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _copied(file: Path, folder: Path) -> sqlite3.Connection:
+def _copied(file: Path, folder: Path) -> UntrustedDatabase:
     """Opens a copy of the database and its log, both of the same moment."""
     try:
         for _ in range(_MOST_COPIES):
