@@ -17,6 +17,7 @@ from natxy.campaign.jobs.model import NAME_PATTERN
 from natxy.campaign.jobs.queue import Ending, JobState
 from natxy.errors import PlanError
 from natxy.events.base import Event
+from natxy.system.interrupts import serialized
 from natxy.system.whole_file import appended_file
 from natxy.untrusted.texts import safe_json
 
@@ -109,7 +110,7 @@ class CampaignLog:
         self._fd = fd
 
     def append(self, entry: Event) -> None:
-        left = safe_json(entry.model_dump_json()).encode() + b"\n"
+        left = safe_json(serialized(entry)).encode() + b"\n"
         while left:
             left = left[os.write(self._fd, left) :]
         os.fdatasync(self._fd)

@@ -19,6 +19,7 @@ from natxy.events.base import Event
 from natxy.events.listener import RunListener
 from natxy.events.run import RunFinished
 from natxy.events.trials import TransfersFinished, TrialFinished, TrialProgress
+from natxy.system.interrupts import serialized
 from natxy.system.whole_file import appended_file
 from natxy.untrusted.texts import safe_json
 
@@ -56,7 +57,7 @@ class EventWriter(RunListener):
             if event.clock_s - self._progress_at < _PROGRESS_S:
                 return
             self._progress_at = event.clock_s
-        self._pending += safe_json(event.model_dump_json()).encode() + b"\n"
+        self._pending += safe_json(serialized(event)).encode() + b"\n"
         self._write(self._fd, wait_s=0.0, lasting=isinstance(event, _LASTING))
 
     def finish(self) -> None:

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from natxy.history.past import PastRun
 from natxy.system.cache import cache_folder
+from natxy.system.interrupts import serialized
 
 # To be raised when `PastRun` changes its meaning; other changes are found when a row is read.
 _FORMAT: Final = 2
@@ -65,7 +66,7 @@ class Index:
 
         An error is left in `problem`.
         """
-        rows = [(path, mark, _RUN.dump_json(run).decode()) for path, mark, run in runs]
+        rows = [(path, mark, serialized(run, _RUN)) for path, mark, run in runs]
         removed = [(path,) for path in gone]
         if not rows and not removed:
             return

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from natxy.errors import DutError
 from natxy.system import ledger
+from natxy.system.interrupts import serialized
 
 # `natxy locks` looks by locking each file itself for a moment, and a new holder has not yet written its name.
 _LOOK_S: Final = 0.05
@@ -81,7 +82,7 @@ def _one(name: str, waiting: Callable[[Holder], None]) -> Iterator[None]:
             since=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, own.model_dump_json().encode(), 0)
+        os.pwrite(descriptor, serialized(own).encode(), 0)
         yield
     finally:
         # Before it is freed: afterwards it may be another's.

@@ -18,6 +18,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.units import counted
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.tester_cores import form
+from natxy.system.interrupts import serialized
 from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
 from natxy.untrusted.values import Real, Whole
@@ -183,7 +184,7 @@ def save(found: SelfTest) -> Path:
     file = state_folder() / found.tester.file_name
     file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(file) as out:
-        out.write((found.model_dump_json(indent=2) + "\n").encode())
+        out.write((serialized(found, indent=2) + "\n").encode())
     return file
 
 

@@ -23,6 +23,7 @@ from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.migrations import schema_number
 from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, from_row, to_row
+from natxy.results.database.untrusted import refuse_code
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
@@ -30,6 +31,7 @@ from natxy.results.records import RunState, State
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.system.core_watch import Absence
+from natxy.system.interrupts import serialized
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
 
@@ -49,6 +51,15 @@ class Step(NamedTuple):
     verdict: Verdict
 
 
+def _check_resumable(db: sqlite3.Connection, path: Path) -> None:
+    refuse_code(db, path)
+    if (number := schema_number(db)) != SCHEMA_NUMBER:
+        raise PlanError(
+            f"{path} is of schema {number}, and this natxy writes schema {SCHEMA_NUMBER}: resume the run with the "
+            "version that began it, or start a new run with its plan.yaml"
+        )
+
+
 class RunStore:
     """Writes one run. `path` must not exist; with `resume` it must be the file of the run to go on with.
 
@@ -61,12 +72,12 @@ class RunStore:
         if path.exists() != resume:
             raise FileNotFoundError(path) if resume else FileExistsError(path)
         self._db = sqlite3.connect(path, isolation_level=None)
-        if resume and (number := schema_number(self._db)) != SCHEMA_NUMBER:
+        try:
+            if resume:
+                _check_resumable(self._db, path)
+        except BaseException:
             self._db.close()
-            raise PlanError(
-                f"{path} is of schema {number}, and this natxy writes schema {SCHEMA_NUMBER}: resume the run with the "
-                "version that began it, or start a new run with its plan.yaml"
-            )
+            raise
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
@@ -77,6 +88,7 @@ class RunStore:
     def has_run(path: Path) -> bool:
         """Returns False for a file whose writer was killed before it began the run."""
         with closing(sqlite3.connect(path)) as db:
+            refuse_code(db, path)
             tables = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
             return tables is not None and db.execute("SELECT 1 FROM run").fetchone() is not None
 
@@ -141,7 +153,7 @@ class RunStore:
         """Stores the tester, and its self-test if one was made before the run."""
         self._db.execute(
             "UPDATE run SET tester_json = ?, self_test_json = ?",
-            (tester.model_dump_json(), found.model_dump_json() if found else None),
+            (serialized(tester), serialized(found) if found else None),
         )
 
     def resume_run(self, began: MachineLoad | None = None) -> None:
@@ -162,14 +174,14 @@ class RunStore:
     def _start_session(self, began: MachineLoad | None) -> None:
         """Adds a session: a period in which the run is under way. A resumed run has several."""
         now, load = timestamp(), MachineLoad.now()
-        before, after = ((began or load).model_dump_json(), load.model_dump_json())
+        before, after = (serialized(began or load), serialized(load))
         self._insert("session", started_at=now, ended_at=now, load_before_json=before, load_after_json=after)
 
     def _extend_session(self) -> None:
         """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""
         self._db.execute(
             "UPDATE session SET ended_at = ?, load_after_json = ? WHERE id = (SELECT max(id) FROM session)",
-            (timestamp(), MachineLoad.now().model_dump_json()),
+            (timestamp(), serialized(MachineLoad.now())),
         )
 
     # --- experiments
@@ -245,7 +257,7 @@ class RunStore:
         reason: str = "",
     ) -> None:
         """Stores the result of a repetition. `value` is the headline, which is also one of the `figures`."""
-        figures_json, curves_json = json.dumps(dict(figures or {})), CURVES.dump_json(curves).decode()
+        figures_json, curves_json = json.dumps(dict(figures or {})), serialized(curves, CURVES)
         self._db.execute(
             "UPDATE repetition SET state = ?, value = ?, figures_json = ?, curves_json = ?, lower_bound = ?, "
             "upper_bound = ?, reason = ?, finished_at = ? WHERE id = ?",

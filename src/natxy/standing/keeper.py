@@ -17,7 +17,7 @@ from natxy.run.caveats import needs
 from natxy.run.cores import set_cores
 from natxy.run.setup import check_installed, set_up_gateway
 from natxy.standing.labs import StandingLab, recorded_lab
-from natxy.system.interrupts import INTERRUPTS
+from natxy.system.interrupts import INTERRUPTS, serialized
 from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.registry import create_testbed
 
@@ -57,7 +57,7 @@ def _keep(plan: ResolvedPlan, path: Path, writing: int) -> NoReturn:
     with _built(plan, plan.experiments[0], path) as lab:
         # No signal may come between the description and the wait for one.
         signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-        os.write(writing, lab.model_dump_json().encode())
+        os.write(writing, serialized(lab).encode())
         os.close(writing)
         _leave_outputs()
         signal.sigwait(INTERRUPTS)

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+
+Value = TypeVar("Value")
 
 INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -31,15 +36,17 @@ def forget(output: IO[str]) -> None:
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """Raises KeyboardInterrupt on the first SIGINT, SIGTERM or SIGHUP, and ignores further ones during the clean-up."""
+    """Raises KeyboardInterrupt on SIGINT, SIGTERM or SIGHUP, and ignores further ones during the clean-up.
+
+    If something discards the exception, which a library may do, the next signal raises it again.
+    """
     # `nohup natxy run …` ignores SIGHUP from the start.
     survives_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not survives_hangup]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in heeded:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
+        if not _is_being_handled(KeyboardInterrupt):
+            raise KeyboardInterrupt
 
     before = {each: signal.signal(each, interrupt) for each in heeded}
     try:
@@ -47,6 +54,14 @@ def one_interrupt() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _is_being_handled(kind: type[BaseException]) -> bool:
+    """Returns true in the clean-up after an exception of this kind, also where it led to another one."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, kind):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager
@@ -57,8 +72,10 @@ def interrupts_held_back() -> Iterator[None]:
     """
     came: list[int] = []
     handlers: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    # A call that changes the mask may itself raise what came before, and has changed it then.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
         # A signal that this thread blocks goes to any other one, such as ssh's, and its handler runs in the main one.
         if threading.current_thread() is threading.main_thread():
             for each in INTERRUPTS:
@@ -68,10 +85,33 @@ def interrupts_held_back() -> Iterator[None]:
         yield
     finally:
         try:
-            for each, handler in handlers.items():
-                signal.signal(each, handler)
+            if _interrupted_while(lambda: [signal.signal(each, handler) for each, handler in handlers.items()]):
+                came.append(next(iter(handlers)))
             for number in came[:1]:
                 # This thread's mask holds it until the next line.
                 signal.raise_signal(number)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _interrupted_while(change: Callable[[], object]) -> bool:
+    """Makes a change however often it is interrupted; returns whether it was."""
+    interrupted = False
+    while True:
+        try:
+            change()
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            return interrupted
+
+
+def serialized(value: BaseModel | Value, adapter: TypeAdapter[Value] | None = None, **how: Any) -> str:
+    """Returns a model, or a value with the adapter of its type, as JSON; `how` is told to pydantic.
+
+    An interrupt waits until it is done: pydantic would turn it into a ValueError about the value.
+    """
+    with interrupts_held_back():
+        if adapter is not None:
+            return adapter.dump_json(value, **how).decode()  # type: ignore[arg-type]
+        return value.model_dump_json(**how)  # type: ignore[union-attr]

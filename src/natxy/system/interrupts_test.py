@@ -2,12 +2,20 @@
 from __future__ import annotations
 
 import os
+import random
+import re
 import signal
 import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, TypeAdapter, field_serializer
 
-from natxy.system.interrupts import interrupts_held_back, one_interrupt
+import natxy
+from natxy.system import interrupts
+from natxy.system.interrupts import interrupts_held_back, one_interrupt, serialized
 
 
 def interrupt_this_thread() -> None:
@@ -96,6 +104,46 @@ def test_a_signal_is_one_interrupt(number: signal.Signals) -> None:
         signal.signal(number, inherited)
 
 
+def test_an_interrupt_that_a_library_discards_can_be_repeated() -> None:
+    """Serializers and callbacks of C turn it into other errors, which their callers expect and pass over."""
+
+    def discard() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt as error:
+            raise ValueError("not serialized") from error
+
+    def work() -> None:
+        with one_interrupt():
+            with suppress(ValueError):
+                discard()
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
+def test_a_clean_up_is_not_interrupted_where_it_handles_other_errors() -> None:
+    done = []
+
+    def work() -> None:
+        with one_interrupt():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                try:
+                    raise OSError
+                except OSError:
+                    signal.raise_signal(signal.SIGINT)
+                    done.append("inner")
+                signal.raise_signal(signal.SIGTERM)
+                done.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["inner", "outer"]
+
+
 def test_a_hangup_that_was_ignored_still_is() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -104,3 +152,46 @@ def test_a_hangup_that_was_ignored_still_is() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+class Slow(BaseModel):
+    """A model whose serializer is Python's for a while, so that signals fall into it."""
+
+    numbers: tuple[int, ...] = tuple(range(200))
+
+    @field_serializer("numbers")
+    def spelled(self, numbers: tuple[int, ...]) -> list[str]:
+        return [str(number) for number in numbers]
+
+
+def test_no_interrupt_is_lost_in_a_serializer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "INTERRUPTS", (*interrupts.INTERRUPTS, signal.SIGALRM))
+    adapter = TypeAdapter(list[Slow])
+    value = Slow()
+    interrupted = 0
+    dice = random.Random(1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(3000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-6, 150e-6))
+                serialized(value)
+                serialized([value], adapter)
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted == 3000
+
+
+def test_nothing_else_serializes_models() -> None:
+    own = {Path(interrupts.__file__)}
+    source = {file: file.read_text() for file in Path(natxy.__file__).parent.rglob("*.py") if file not in own}
+    assert [
+        f"{file.name}: use system.interrupts.serialized instead of {found}"
+        for file, text in source.items()
+        if not file.name.endswith("_test.py")
+        for found in re.findall(r"\.(?:model_)?dump_json\(", text)
+    ] == []

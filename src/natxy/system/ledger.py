@@ -21,6 +21,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from natxy.errors import DutError
+from natxy.system.interrupts import serialized
 from natxy.system.network_namespace import own_cookie
 from natxy.system.process_owner import Owner, boot_id
 
@@ -256,7 +257,7 @@ class Ledger:
                 self._file.unlink(missing_ok=True)
                 return
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as out:
-                out.write(_ENTRIES.dump_json(entries, indent=1, exclude_defaults=True))
+                out.write(serialized(entries, _ENTRIES, indent=1, exclude_defaults=True).encode())
                 out.flush()
                 # The entries of other machines' changes have to outlive a power failure of this one, and so has the
                 # name of this file, which `_locked` sees to.

@@ -20,6 +20,7 @@ from natxy.dut.transport.hotplug import HotPlug
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError
 from natxy.plan.testbeds.machines import SshTarget
+from natxy.system.interrupts import serialized
 from natxy.system.ledger import Place
 
 # Loading asyncssh takes a fifth of the time in which natxy starts, and most commands need no connection.
@@ -150,7 +151,7 @@ class SshTransport:
         return Place(
             boot_id=_NAMESPACE.sub("", answer).strip(),
             namespace=int(namespace[1]) if namespace else None,
-            ssh=self._target.from_anywhere().model_dump_json(exclude_defaults=True),
+            ssh=serialized(self._target.from_anywhere(), exclude_defaults=True),
         )
 
     async def _run(self, argv: Sequence[str], input: str | None, timeout_s: float) -> CompletedCommand:

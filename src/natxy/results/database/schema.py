@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_type_hints
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from natxy.results.trials import TransferRecord, TrialRecord
+from natxy.system.interrupts import serialized
 from natxy.untrusted.values import from_text, problems
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None
     for name in (field.name for field in fields(record) if field.name != _OWN_ID):
         value = getattr(record, name)
         column = _column(name, kinds[name])
-        row[column] = value.model_dump_json() if isinstance(value, BaseModel) else value
+        row[column] = serialized(value) if isinstance(value, BaseModel) else value
     return row
 
 
