@@ -24,6 +24,7 @@ from natxy.events.run import (
 )
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress
 from natxy.installation import ExtraMissingError
+from natxy.watch.metrics_server import MetricsServer
 from natxy.watch.state import State
 
 LOOPBACK: Final = "127.0.0.1"
@@ -193,16 +194,18 @@ def serving(metrics: Metrics, address: str, tell: Callable[[str], None]) -> Iter
     At the end, whoever has fetched them regularly can do so once more; `tell` then says so. Raises PlanError
     when the address is none or is taken.
     """
-    from prometheus_client import make_wsgi_app, start_http_server
+    from prometheus_client import make_wsgi_app
 
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise PlanError(f"--metrics {address}: expected PORT or HOST:PORT, such as 9464, with a port of at most 65535")
     try:
-        server, thread = start_http_server(int(port), host.strip("[]") or LOOPBACK, metrics.registry)
+        server = MetricsServer(host.strip("[]") or LOOPBACK, int(port))
     except OSError as error:
         raise PlanError(f"--metrics {address}: {error.strerror}; choose another port, or 0 for any") from error
     server.set_app(metrics.scrapes.counted(make_wsgi_app(metrics.registry)))
+    thread = threading.Thread(target=server.serve_until_shutdown, daemon=True)
+    thread.start()
     try:
         yield f"http://{host or LOOPBACK}:{server.server_port}/metrics"
         if due_s := metrics.scrapes.due_s:

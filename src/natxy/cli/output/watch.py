@@ -48,4 +48,4 @@ def watch(
         with bound(port) as listening:
             number = listening.getsockname()[1]
             Console(soft_wrap=True).print(f"http://{LOOPBACK}:{number}/{token}/")
-            serve(app, listening)
+            serve(app, token, listening)

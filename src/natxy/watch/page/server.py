@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import socket
@@ -24,12 +25,14 @@ from natxy.errors import PlanError
 from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
 from natxy.watch.page.shell import OTHER_PAGES, View, charts_script, other_pages, page, problem, script
+from natxy.watch.page.strangers import protocol_for
 
 LOOPBACK: Final = "127.0.0.1"
 # Reading and drawing take CPU time from a measurement on the same machine.
 REFRESH_S: Final = 1.0
 # A line of its own now and then shows the server that a viewer is gone.
 _QUIET_S: Final = 15.0
+_AT_ONCE: Final = 64
 # Below all that measures, and above what only fills idle time.
 _NICE: Final = 10
 _HEADERS: Final = {
@@ -170,7 +173,7 @@ async def _nothing_here(_: Request, error: HTTPException) -> Response:
         "something to show, and the pages that are linked there.\n",
         status_code=error.status_code,
         media_type="text/plain",
-        headers=_HEADERS,
+        headers=_HEADERS | {"Connection": "close"},
     )
 
 
@@ -199,9 +202,13 @@ def bound(port: int) -> socket.socket:
     return listening
 
 
-def serve(app: Starlette, listening: socket.socket) -> None:
+def serve(app: Starlette, token: str, listening: socket.socket) -> None:
     """Serves until it is interrupted, with a low priority."""
+    # It writes a traceback for each connection that finds no file descriptor free.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), _NICE))
     quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
-    config = uvicorn.Config(app, timeout_graceful_shutdown=1, http="h11", ws="none", **quiet)
+    # As many are accepted at once, each with a file descriptor, before any of them can be closed.
+    quiet["backlog"] = _AT_ONCE
+    config = uvicorn.Config(app, timeout_graceful_shutdown=1, http=protocol_for(token), ws="none", **quiet)
     uvicorn.Server(config).run(sockets=[listening])
