@@ -161,6 +161,30 @@ def test_a_finished_run_is_shown_to_who_knows_its_address_and_stays_as_it_is(
     assert (tmp_path / "state" / "natxy" / "watch-secret").stat().st_mode & 0o077 == 0
 
 
+def test_links_in_the_folder_are_not_followed_and_its_pages_have_no_origin(plan: ResolvedPlan, tmp_path: Path) -> None:
+    Run(tmp_path / "run", plan)
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "run" / "history.html").symlink_to(tmp_path / "secret")
+    (tmp_path / "run" / "report.html").write_text("<script>")
+    with served(tmp_path / "run") as (_, address):
+        assert "history.html" not in fetched(address)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetched(address + "history.html")
+        with urllib.request.urlopen(address + "report.html", timeout=HANG_S) as answer:
+            assert answer.headers["Content-Security-Policy"] == "sandbox allow-scripts allow-downloads"
+    (tmp_path / "run" / EVENTS_FILE).unlink()
+    (tmp_path / "run" / EVENTS_FILE).symlink_to(tmp_path / "secret")
+    done = natxy("watch", tmp_path / "run")
+    assert (done.returncode, "is a link" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_line_without_an_end_is_refused_soon(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).write_bytes(b"x" * (20 << 20))
+    done = natxy("watch", tmp_path)
+    assert done.returncode == 2
+    assert f"{EVENTS_FILE}:1: a line of more than 16,777,216 bytes" in done.stderr
+
+
 def test_the_address_is_another_one_for_another_run_and_another_user(
     plan: ResolvedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from natxy.results.database.snapshot import snapshot
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
+from natxy.untrusted.files import is_plain, opened
 from natxy.untrusted.texts import json_text, markdown
 
 PLAN_FILE: Final = "plan.yaml"
@@ -71,9 +72,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
         copy = Path(own) / RESULTS_FILE
         copy.write_bytes(database)
         found = computed_from(RunReader(copy)) | {RESULTS_FILE: database}
-    foreign = folder / FOREIGN_FILE
-    if foreign.is_file() and not foreign.is_symlink():
-        found[FOREIGN_FILE] = foreign.read_bytes()
+    if is_plain(folder, FOREIGN_FILE):
+        with opened(folder, FOREIGN_FILE) as foreign:
+            found[FOREIGN_FILE] = foreign.read()
     return found
 
 

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from natxy.campaign.jobs.model import Place, Tester
 from natxy.campaign.jobs.queue import Ending
@@ -86,17 +86,17 @@ def ended(task: Task, code: int, begin: int, *, refused: bool) -> Outcome:
     return Outcome(Ending.REFUSED if refused else Ending.FAILED, code, _reason(code, task.log, begin))
 
 
-def last_lines(log: Path, begin: int = 0) -> list[str]:
+def last_lines(log: BinaryIO, begin: int = 0) -> list[str]:
     """Returns the lines at the end of a log that are not empty, as far as they are behind `begin`."""
-    with log.open("rb") as file:
-        file.seek(max(begin, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-        return [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    log.seek(max(begin, os.fstat(log.fileno()).st_size - _TAIL_BYTES))
+    return [line.strip() for line in log.read(_TAIL_BYTES).decode(errors="replace").splitlines() if line.strip()]
 
 
 def _reason(code: int, log: Path, begin: int) -> str:
     """Returns what natxy said at its end; `begin` is where its output begins in the log."""
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
-    lines = last_lines(log, begin)
+    with log.open("rb") as file:
+        lines = last_lines(file, begin)
     said = [line.removeprefix("natxy: ") for line in lines if line.startswith(("natxy: ", "Exit code "))]
     return (said or lines or [f"exit code {code}"])[-1]

@@ -17,6 +17,7 @@ from natxy.campaign.telling import told
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
 from natxy.report.page.campaign import Cell, cell
+from natxy.untrusted.files import is_plain, opened
 from natxy.untrusted.texts import plain
 from natxy.watch.page.follow import MOST_LINES, Follower
 from natxy.watch.page.shell import other_pages, rendered
@@ -114,7 +115,7 @@ class CampaignView:
         shown = cell(job, self._folder)
         if job is None or shown is None:
             return None
-        link = f"{job.folder}/" if job.folder and (self._folder / job.folder / EVENTS_FILE).is_file() else ""
+        link = f"{job.folder}/" if job.folder and is_plain(self._folder, f"{job.folder}/{EVENTS_FILE}") else ""
         return replace(shown, text=self._doing(job) if job.state is JobState.RUNNING else shown.text, link=link)
 
     def _doing(self, job: JobResult) -> str:
@@ -130,8 +131,11 @@ class CampaignView:
 
     def _last_line(self, folder: str) -> str:
         """Returns the last line that a run printed, such as that it waits for cores; an empty one if there is none."""
-        log = self._folder / f"{folder}.log"
-        lines = last_lines(log) if log.is_file() else []
+        try:
+            with opened(self._folder, f"{folder}.log") as log:
+                lines = last_lines(log)
+        except OSError:
+            return ""
         return plain(lines[-1]) if lines else ""
 
     def _log(self) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,14 @@ from natxy.report.charts.search import SearchStep
 from natxy.results import RESULTS_FILE
 from natxy.results.trials import Purpose
 from natxy.search.outcome import Outcome
+from natxy.untrusted.files import is_plain, opened
 from natxy.watch.plain import PlainWatch
 from natxy.watch.state import Second, State
 
 MOST_LINES: Final = 300
 """The most lines of a log that a page shows."""
 _AT_ONCE: Final = 2**20
+_LONGEST_LINE: Final = 2**24
 
 
 class Follower:
@@ -36,6 +39,7 @@ class Follower:
 
     def __init__(self, folder: Path) -> None:
         """Raises PlanError when the folder has no events, or those of another version."""
+        self._folder = folder
         self._file = folder / EVENTS_FILE
         self._read_to = self._lines = 0
         self.state = State()
@@ -46,7 +50,9 @@ class Follower:
         self.course_title = ""
         self._text = io.StringIO()
         self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))
-        if not self._file.is_file():
+        if not is_plain(folder, EVENTS_FILE):
+            if os.path.lexists(self._file):
+                raise PlanError(f"{self._file} is a link, or no regular file of that folder's own: it is not read")
             if (folder / RESULTS_FILE).is_file():
                 raise PlanError(
                     f"{folder} is a run without {EVENTS_FILE}, by an earlier natxy: `natxy report` shows it"
@@ -60,11 +66,15 @@ class Follower:
     def read(self) -> bool:
         """Takes what has been written since; returns whether anything was."""
         before = self._lines
-        with open(self._file, "rb") as file:
+        with opened(self._folder, EVENTS_FILE) as file:
             file.seek(self._read_to)
             rest = b""
             while chunk := file.read(_AT_ONCE):
-                *whole, rest = (rest + chunk).split(b"\n")
+                if len(rest) > _LONGEST_LINE:
+                    raise PlanError(f"{self._file}:{self._lines + 1}: a line of more than {_LONGEST_LINE:,} bytes")
+                # What has been searched for the line's end is not searched again.
+                first, *further = chunk.split(b"\n")
+                *whole, rest = [rest + first, *further]
                 for line in whole:
                     self._lines += 1
                     self._read_to += len(line) + 1

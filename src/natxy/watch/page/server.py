@@ -9,19 +9,20 @@ import math
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from natxy.campaign import LOG_FILE
 from natxy.errors import PlanError
+from natxy.untrusted.files import opened
 from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
 from natxy.watch.page.shell import OTHER_PAGES, View, charts_script, other_pages, page, problem, script
@@ -33,6 +34,7 @@ REFRESH_S: Final = 1.0
 # A line of its own now and then shows the server that a viewer is gone.
 _QUIET_S: Final = 15.0
 _AT_ONCE: Final = 64
+_CHUNK: Final = 1 << 18
 # Below all that measures, and above what only fills idle time.
 _NICE: Final = 10
 _HEADERS: Final = {
@@ -42,6 +44,8 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+# These pages have policies of their own, unless somebody else wrote them.
+_OF_THE_FOLDER: Final = _HEADERS | {"Content-Security-Policy": "sandbox allow-scripts allow-downloads"}
 
 
 class OwnCores:
@@ -78,9 +82,11 @@ class Viewed:
         return HTMLResponse(page(self._view, self._parts), headers=_HEADERS)
 
     def other(self, name: str) -> Response:
-        if name not in other_pages(self._folder):
-            return Response("this page has not been written", status_code=404)
-        return FileResponse(self._folder / name, media_type="text/html", headers={"Cache-Control": "no-store"})
+        try:
+            file = opened(self._folder, name)
+        except OSError:
+            return Response("this page has not been written", status_code=404, headers=_HEADERS)
+        return StreamingResponse(_chunks(file), media_type="text/html", headers=_OF_THE_FOLDER)
 
     def events(self) -> Response:
         return StreamingResponse(self._stream(), media_type="text/event-stream", headers=_HEADERS)
@@ -122,6 +128,12 @@ class Viewed:
         except (PlanError, OSError) as error:
             self._parts = self._parts | {"state": problem(str(error))}
             self._drawn = False
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 class Pages:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from natxy.report.page.history import HISTORY_FILE
 from natxy.report.page.html import REPORT_FILE
 from natxy.report.page.shared import environment, style, with_vega
+from natxy.untrusted.files import is_plain
 from natxy.untrusted.texts import html
 
 # All texts of a run or a campaign are untrusted, and escaped.
@@ -24,7 +25,7 @@ OTHER_PAGES: Final = (REPORT_FILE, HISTORY_FILE)
 
 def other_pages(folder: Path) -> Sequence[str]:
     """Returns those of them that the folder has."""
-    return [page for page in OTHER_PAGES if (folder / page).is_file()]
+    return [page for page in OTHER_PAGES if is_plain(folder, page)]
 
 
 class View(Protocol):

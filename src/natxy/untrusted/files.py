@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens files for reading in folders that others may write to, such as a run's or a campaign's that root shows."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import PurePath
+from typing import BinaryIO, Final
+
+_PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def opened(folder: PurePath, name: str) -> BinaryIO:
+    """Opens a regular file below the folder; `name` is relative, and no part of it may be a link.
+
+    Raises OSError for anything else, such as a FIFO, and for a hard link to a file of another owner than the folder's.
+    """
+    *parents, last = PurePath(name).parts
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for each in parents:
+            below = os.open(each, _PLAIN | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = below
+        owner = os.fstat(at).st_uid
+        file = os.fdopen(os.open(last, _PLAIN, dir_fd=at), "rb")
+    finally:
+        os.close(at)
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode) or (found.st_uid != owner and found.st_nlink > 1):
+        file.close()
+        raise OSError(errno.EPERM, "not a regular file of this folder's own", str(folder / name))
+    return file
+
+
+def is_plain(folder: PurePath, name: str) -> bool:
+    """Returns whether `opened` would open this file."""
+    try:
+        opened(folder, name).close()
+    except OSError:
+        return False
+    return True
