@@ -98,8 +98,7 @@ class _Cleaner:
         if not self._is_undone_by_boot(entry):
             match entry.kind:
                 case Kind.FOLDER:
-                    if Path(entry.what).exists():
-                        shutil.rmtree(entry.what)
+                    _remove_folder(Path(entry.what))
                 case Kind.GATEWAY:
                     self._remove_gateway(entry)
                 case Kind.LAB:
@@ -135,6 +134,13 @@ class _Cleaner:
                 raise DutError(f"process {other.process().pid} measures {other.what} there: wait until it has ended")
         if transport := self.places.reach(entry.place):
             remove_recorded(entry, transport)
+
+
+def _remove_folder(folder: Path) -> None:
+    if not folder.name.startswith("natxy-"):
+        raise DutError(f"{folder} is no folder that natxy makes: look at it, and remove it by hand")
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _remove_namespace(name: str) -> None:

@@ -123,7 +123,7 @@ def test_a_restored_setting_has_as_much_time_as_a_released_one(file: Path, monke
 
 def test_a_boot_has_undone_everything_but_folders(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_file(file)
-    temporary = folder / "temporary"
+    temporary = folder / "natxy-temporary"
     temporary.mkdir()
     (temporary / "file").write_text("")
     for kind in Kind:

@@ -24,6 +24,7 @@ from natxy.errors import DutError
 from natxy.system.interrupts import serialized
 from natxy.system.network_namespace import own_cookie
 from natxy.system.process_owner import Owner, boot_id
+from natxy.untrusted.files import opened_own
 
 FILE: Final = "ledger.json"
 
@@ -134,7 +135,8 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """Returns all entries, the oldest first."""
         try:
-            return _ENTRIES.validate_json(self._file.read_bytes())
+            with opened_own(self._file) as file:
+                return _ENTRIES.validate_json(file.read())
         except FileNotFoundError:
             return []
         except (OSError, ValidationError) as error:

@@ -6,9 +6,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import BinaryIO, Final
 
+_OF_OTHERS: Final = 0o077
+_READ: Final = 0o044
+_ENTER: Final = 0o011
 _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -33,6 +36,29 @@ def opened(folder: PurePath, name: str) -> BinaryIO:
         file.close()
         raise OSError(errno.EPERM, "not a regular file of this folder's own", str(folder / name))
     return file
+
+
+def opened_own(file: Path, others_may: int = _READ) -> BinaryIO:
+    """Opens a file that decides what natxy does. It and its folder are this user's, and nobody else can write to them.
+
+    Raises OSError, with the reason as its `strerror`, for any other file. `others_may`: the permissions that others may
+    have to the file.
+    """
+    opened_file = opened(file.parent, file.name)
+    for each, status, may in (
+        (file.parent, file.parent.stat(), _READ | _ENTER),
+        (file, os.fstat(opened_file.fileno()), others_may),
+    ):
+        if status.st_uid != os.geteuid() or status.st_mode & _OF_OTHERS & ~may:
+            opened_file.close()
+            mode = stat.S_IMODE(status.st_mode)
+            raise OSError(
+                errno.EPERM,
+                f"{each} belongs to user {status.st_uid} with mode {mode:03o}, and so natxy does not believe it: it "
+                f"has to be user {os.geteuid()}'s, and out of reach for others",
+                str(file),
+            )
+    return opened_file
 
 
 def is_plain(folder: PurePath, name: str) -> bool:

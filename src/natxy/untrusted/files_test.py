@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.untrusted.files import is_plain, opened
+from natxy.untrusted.files import is_plain, opened, opened_own
 
 
 @pytest.fixture
@@ -67,3 +67,44 @@ def test_a_file_is_read_also_where_it_has_another_owner_or_name(folder: Path, se
     with opened(folder, "file") as file:
         assert file.read() == b"own"
     assert is_plain(folder, "file")
+
+
+@pytest.fixture
+def own(folder: Path) -> Path:
+    folder.chmod(0o700)
+    own = folder / "file"
+    own.write_bytes(b"own")
+    own.chmod(0o600)
+    return own
+
+
+def test_what_decides_is_this_users_alone(own: Path) -> None:
+    with opened_own(own) as file:
+        assert file.read() == b"own"
+    own.chmod(0o644)
+    own.parent.chmod(0o755)
+    opened_own(own).close()
+    with pytest.raises(PermissionError, match="with mode 644"):
+        opened_own(own, others_may=0)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_what_others_can_write_decides_nothing(own: Path, mode: int) -> None:
+    own.chmod(mode)
+    with pytest.raises(PermissionError, match=f"file belongs to user .* with mode {mode:o}"):
+        opened_own(own)
+    own.chmod(0o600)
+    own.parent.chmod(mode | 0o100)
+    with pytest.raises(PermissionError, match="folder belongs to user"):
+        opened_own(own)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_another_user_made_decides_nothing(own: Path) -> None:
+    os.chown(own, 65534, 65534)
+    with pytest.raises(PermissionError, match="belongs to user 65534"):
+        opened_own(own)
+    os.chown(own, 0, 0)
+    os.chown(own.parent, 65534, 65534)
+    with pytest.raises(PermissionError, match="belongs to user 65534"):
+        opened_own(own)

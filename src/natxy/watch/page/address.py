@@ -13,6 +13,7 @@ import secrets
 from pathlib import Path
 
 from natxy.system.whole_file import whole_file
+from natxy.untrusted.files import opened_own
 
 _BYTES = 32
 
@@ -24,14 +25,16 @@ def token_of(folder: Path) -> str:
 
 def _secret() -> bytes:
     """Returns this user's secret from XDG's state folder, made the first time; another one each time if it cannot be
-    kept there."""
+    kept there, or if others may know what is kept."""
     given = os.environ.get("XDG_STATE_HOME", "")
     # Relative paths are to be ignored (XDG Base Directory Specification).
     state = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
     file = state / "natxy" / "watch-secret"
     try:
-        if file.is_file() and len(known := file.read_bytes()) == _BYTES:
-            return known
+        if file.exists():
+            with opened_own(file, others_may=0) as kept:
+                if len(known := kept.read()) == _BYTES:
+                    return known
         new = secrets.token_bytes(_BYTES)
         file.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(file, own_folder=True) as out:
