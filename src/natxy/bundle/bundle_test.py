@@ -156,6 +156,57 @@ def test_another_compression_is_refused(files: dict[str, bytes], tmp_path: Path)
         verify(tmp_path / "run.zip")
 
 
+def entries(files: dict[str, bytes], mode: int = 0o100644, extra: bytes = b"") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(f"run/{name}")
+            entry.external_attr, entry.extra, entry.compress_type = mode << 16, extra, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return out.getvalue()
+
+
+def commented(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO(entries(files))
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.comment = b"read me"
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("make", "is_refused"),
+    [
+        (entries, False),
+        (lambda files: entries(files, 0o120777), True),
+        (lambda files: entries(files, 0o104755), True),
+        (lambda files: entries(files, 0o100777), True),
+        (lambda files: entries(files, extra=b"UT\x05\x00\x01\0\0\0\0"), True),
+        (lambda files: entries({"README.md": b"another"}) + entries(files), True),
+        (lambda files: b"#!/bin/sh\n" + entries(files), True),
+        (commented, True),
+    ],
+)
+def test_a_zip_file_of_another_shape_is_refused(
+    make: Callable[[dict[str, bytes]], bytes], is_refused: bool, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.zip"
+    path.write_bytes(make(with_new_sums(files)))
+    if is_refused:
+        with pytest.raises(PlanError, match="has not the shape of a zip file that natxy writes"):
+            verify(path)
+    else:
+        verify(path)
+
+
+def test_another_plan_is_found_whatever_version_made_the_bundle(
+    files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "computing_versions", lambda: {"natxy": "9.9.9"})
+    forged = with_new_sums(files | {"plan.yaml": b"name: evil\n"})
+    with pytest.raises(PlanError, match=r"contradicts itself: plan\.yaml has not what follows"):
+        verify(zipped(tmp_path, forged))
+
+
 def test_a_link_in_an_unpacked_bundle_is_not_followed(files: dict[str, bytes], tmp_path: Path) -> None:
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -68,10 +67,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     Raises PlanError when `folder` has no readable run, OSError when a file of it cannot be read.
     """
     database = database_of(folder)
-    with tempfile.TemporaryDirectory(prefix="natxy-bundle-") as own:
-        copy = Path(own) / RESULTS_FILE
-        copy.write_bytes(database)
-        found = computed_from(RunReader(copy)) | {RESULTS_FILE: database}
+    found = computed_from(RunReader.of_bytes(database)) | {RESULTS_FILE: database}
     if is_plain(folder, FOREIGN_FILE):
         with opened(folder, FOREIGN_FILE) as foreign:
             found[FOREIGN_FILE] = foreign.read()

@@ -37,6 +37,7 @@ _MODE: Final = 0o644
 _DAMAGES: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, ValueError, NotImplementedError, EOFError, RuntimeError,
 )  # fmt: skip
+_LOCAL_HEADER_BYTES: Final = 30
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # As `file_name` makes it, but no other folder than one below that where it is unpacked.
 _FOLDER: Final = re.compile(r"(?!\.+$)[\w.-]+", re.ASCII)
@@ -91,12 +92,34 @@ def _from_zip(path: Path) -> dict[str, bytes]:
         held = archive.infolist()
         if other := [each.filename for each in held if each.compress_type not in _METHODS]:
             raise PlanError(f"{path} is no bundle: {other[0]!r} is not compressed as natxy does")
+        _check_shape(path, archive)
         folders = sorted({each.filename.rpartition("/")[0] for each in held})
         if len(folders) != 1 or not _FOLDER.fullmatch(folders[0]):
             raise PlanError(f"{path} is no bundle: its files are not in one folder, but in {folders}")
         names = [each.filename.rpartition("/")[2] for each in held]
         _check(path, [(name, each.file_size) for name, each in zip(names, held, strict=True)])
         return {name: archive.read(each) for name, each in zip(names, held, strict=True)}
+
+
+def _check_shape(path: Path, archive: zipfile.ZipFile) -> None:
+    """Raises PlanError unless the zip file has the shape that `write_zip` gives it, so that all programs read the same.
+
+    Others could make links of its files, give them other permissions, or see another zip file in front of it.
+    """
+    end = 0
+    for each in archive.infolist():
+        mode = each.external_attr >> 16
+        is_plain = mode in (_MODE, stat.S_IFREG | _MODE) and not each.flag_bits and not each.extra and not each.comment
+        if not is_plain or each.header_offset != end:
+            break
+        end += _LOCAL_HEADER_BYTES + len(each.filename.encode()) + each.compress_size
+    else:
+        if end == archive.start_dir and not archive.comment:
+            return
+    raise PlanError(
+        f"{path} has not the shape of a zip file that natxy writes, and programs may unpack it in other ways than "
+        "natxy reads it; if you made it of an unpacked bundle, verify the folder"
+    )
 
 
 def _check(path: Path, entries: list[tuple[str, int]]) -> None:

@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from natxy.bundle.contents import COMPUTED_WITH, CONDITIONS_FILE, SUMS_FILE, computed_from, computing_versions, sums
+from natxy.bundle.contents import (
+    COMPUTED_WITH,
+    CONDITIONS_FILE,
+    PLAN_FILE,
+    SUMS_FILE,
+    computed_from,
+    computing_versions,
+    sums,
+)
 from natxy.bundle.file import read
 from natxy.errors import PlanError
 from natxy.results import RESULTS_FILE
@@ -35,22 +42,19 @@ def verify(path: Path) -> Verified:
     """Returns what a bundle holds. PlanError, which names each file at fault, when something in it was changed."""
     files = read(path)
     _check_sums(path, files)
-    with tempfile.TemporaryDirectory(prefix="natxy-verify-") as own:
-        database = Path(own) / RESULTS_FILE
-        database.write_bytes(files[RESULTS_FILE])
-        try:
-            reader = RunReader(database)
-        except PlanError as error:
-            raise PlanError(f"{path}: {str(error).replace(str(database), RESULTS_FILE)}") from error
-        computed_with = _computed_with(path, files)
-        computed_again = computed_with == computing_versions()
-        if computed_again:
-            expected = computed_from(reader)
-            if different := [name for name in sorted(expected) if expected[name] != files[name]]:
-                raise PlanError(
-                    f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
-                    f"{RESULTS_FILE}; one of them was changed after the bundle was made"
-                )
+    try:
+        reader = RunReader.of_bytes(files[RESULTS_FILE])
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from error
+    computed_with = _computed_with(path, files)
+    computed_again = computed_with == computing_versions()
+    # The plan is a part of the database, whatever computes the rest.
+    expected = computed_from(reader) if computed_again else {PLAN_FILE: reader.run.plan_yaml.encode()}
+    if different := [name for name in sorted(expected) if expected[name] != files[name]]:
+        raise PlanError(
+            f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
+            f"{RESULTS_FILE}; one of them was changed after the bundle was made"
+        )
     return Verified(reader.run, computed_with, len(files), computed_again)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,8 +19,8 @@ from natxy.results import RESULTS_FILE
 from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
 from natxy.results.database.schema import SCHEMA, from_row, optional_columns
-from natxy.results.database.snapshot import snapshot
-from natxy.results.database.untrusted import columns
+from natxy.results.database.snapshot import in_memory, snapshot
+from natxy.results.database.untrusted import UntrustedDatabase, columns
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.store import KILLED
@@ -50,8 +50,20 @@ class RunReader:
             lacks = f"is not a run folder: it has no {RESULTS_FILE}."
             why = lacks if os.path.lexists(path) else f"does not exist{guess_path(path) or '.'}"
             raise PlanError(f"{path} {why} Give the folder that `natxy run` printed.")
+        self._read(file, snapshot(file), trials)
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> RunReader:
+        """Reads a run from the content of its database. It has no folder."""
+        reader = cls.__new__(cls)
+        # No file can be in it.
+        reader.folder = Path(os.devnull)
+        reader._read(Path(RESULTS_FILE), in_memory(content), trials=True)
+        return reader
+
+    def _read(self, file: Path, opened: AbstractContextManager[UntrustedDatabase], trials: bool) -> None:
         try:
-            with snapshot(file) as db:
+            with opened as db:
                 _check_begun(db, file)
                 with in_present_schema(db) as present:
                     _check_columns(present)

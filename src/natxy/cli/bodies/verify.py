@@ -21,7 +21,7 @@ def lines(found: Verified) -> list[str]:
     return [
         f"{plain(run.name)}: {run_state(run)}, begun {plain(run.started_at)}, natxy {plain(run.natxy_version)}, "
         f"seed {run.seed}",
-        f"{found.file_count} files: as they were made",
+        f"{found.file_count} files: none is missing, and the hashes among them fit",
         f"Report, tables, plan and conditions: {again}",
     ]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from natxy.cli import app
@@ -20,7 +21,7 @@ def test_a_run_is_bundled_beside_its_folder_and_verified(tmp_path: Path) -> None
     verified = natxy("verify", tmp_path / "nightly-01.zip")
     assert verified.exit_code == 0, verified.output
     assert verified.output.startswith("nightly: complete, begun 2026-03-01T02:00:00")
-    assert "8 files: as they were made\n" in verified.output
+    assert "8 files: none is missing, and the hashes among them fit\n" in verified.output
     assert "computed again from its database: the same\n" in verified.output
 
 
@@ -38,3 +39,10 @@ def test_an_output_that_belongs_to_a_run_is_kept(tmp_path: Path) -> None:
     run = night(tmp_path, 1)
     refused = natxy("bundle", run, "--output", run / "results.sqlite")
     assert (refused.exit_code, "belongs to a run" in refused.output) == (2, True), refused.output
+
+
+def test_what_was_not_compared_has_its_own_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert natxy("bundle", night(tmp_path, 1)).exit_code == 0
+    monkeypatch.setattr("natxy.bundle.verification.computing_versions", lambda: {"natxy": "9.9.9"})
+    verified = natxy("verify", tmp_path / "nightly-01.zip")
+    assert (verified.exit_code, "not computed again" in verified.output) == (3, True), verified.output

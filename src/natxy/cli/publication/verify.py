@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
+
+_NOT_COMPARED: Final = 3
 
 
 def verify(
@@ -22,7 +24,7 @@ def verify(
     It has to be complete and unchanged, and its tables and report have to follow from its trials. The check cannot tell
     who measured, or whether the trials were made up.
 
-    Exit code 2 if something was changed.
+    Exit code 2 if something was changed, 3 if other versions made tables and report, which were not compared.
     """
     from natxy.bundle.verification import verify as verify_bundle
     from natxy.cli.bodies.verify import lines
@@ -30,3 +32,5 @@ def verify(
     with reported_errors():
         found = verify_bundle(path)
         echo("".join(f"{line}\n" for line in lines(found)))
+        if not found.computed_again:
+            raise typer.Exit(_NOT_COMPARED)

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from natxy.results import RESULTS_FILE
 from natxy.results.database.untrusted import UntrustedDatabase, refuse_code
 
 _MOST_COPIES: Final = 5
@@ -45,22 +46,36 @@ def snapshot(file: Path) -> Iterator[UntrustedDatabase]:
         yield db
 
 
+@contextmanager
+def in_memory(content: bytes) -> Iterator[UntrustedDatabase]:
+    """Yields a connection to a database whose file has this content, as `snapshot` does. No file is made."""
+    with closing(UntrustedDatabase(":memory:", len(content))) as db, db.bounded():
+        # A database in memory has no write-ahead log (SQLite's file format, offsets 18 and 19).
+        db.deserialize(content[:18] + b"\1\1" + content[20:])
+        _prepare(db, Path(RESULTS_FILE))
+        yield db
+
+
 def _opened(file: Path, options: str) -> UntrustedDatabase:
     """Begins a transaction that has read, because only then does SQLite hold on to a state."""
     size = sum(each.stat().st_size for each in (file, _log(file)) if each.is_file())
     db = UntrustedDatabase(f"{file.resolve().as_uri()}?{options}", size, uri=True)
     try:
         with db.bounded():
-            # Nothing that the file's own schema says is carried out, and damage is looked for.
-            db.execute("PRAGMA trusted_schema = OFF")
-            db.execute("PRAGMA cell_size_check = ON")
-            db.forbid_all_but_reading()
-            db.execute("BEGIN")
-            refuse_code(db, file)
+            _prepare(db, file)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _prepare(db: UntrustedDatabase, file: Path) -> None:
+    # Nothing that the file's own schema says is carried out, and damage is looked for.
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA cell_size_check = ON")
+    db.forbid_all_but_reading()
+    db.execute("BEGIN")
+    refuse_code(db, file)
 
 
 def _copied(file: Path, folder: Path) -> UntrustedDatabase:
