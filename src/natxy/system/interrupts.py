@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import IO, Any, Final, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
+if TYPE_CHECKING:
+    # It takes so long to load that a signal may come meanwhile, which this module handles.
+    from pydantic import BaseModel, TypeAdapter
 
 Value = TypeVar("Value")
 
@@ -85,8 +87,7 @@ def interrupts_held_back() -> Iterator[None]:
         yield
     finally:
         try:
-            if _interrupted_while(lambda: [signal.signal(each, handler) for each, handler in handlers.items()]):
-                came.append(next(iter(handlers)))
+            _restore(handlers)
             for number in came[:1]:
                 # This thread's mask holds it until the next line.
                 signal.raise_signal(number)
@@ -94,16 +95,21 @@ def interrupts_held_back() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _interrupted_while(change: Callable[[], object]) -> bool:
-    """Makes a change however often it is interrupted; returns whether it was."""
-    interrupted = False
-    while True:
+def _restore(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], Any]]) -> None:
+    """Restores handlers, also if those that are restored first raise what other threads got meanwhile."""
+
+    def restore() -> None:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+
+    # A loop can be interrupted between two attempts.
+    try:
+        restore()
+    finally:
         try:
-            change()
-        except KeyboardInterrupt:
-            interrupted = True
-        else:
-            return interrupted
+            restore()
+        finally:
+            restore()
 
 
 def serialized(value: BaseModel | Value, adapter: TypeAdapter[Value] | None = None, **how: Any) -> str:

@@ -177,7 +177,9 @@ def test_no_interrupt_is_lost_in_a_serializer(monkeypatch: pytest.MonkeyPatch) -
                 signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-6, 150e-6))
                 serialized(value)
                 serialized([value], adapter)
-                time.sleep(0.01)
+                # Another thread may have got it, which this one does not notice in its sleep.
+                for _ in range(10_000):
+                    time.sleep(0.001)
             except KeyboardInterrupt:
                 interrupted += 1
     finally:
