@@ -146,13 +146,28 @@ def _resource(testbed: str) -> dict[str, float]:
     return {f"testbed:{testbed}": 1}
 
 
+class _Silent:
+    """Opens no HTTP port, by which Dask tells every local user about itself, with a dashboard or without."""
+
+    def start_http_server(self, *_: object, **__: object) -> None:
+        """Does nothing."""
+
+
+class _SilentScheduler(_Silent, Scheduler):  # type: ignore[misc]
+    pass
+
+
+class _SilentWorker(_Silent, Worker):  # type: ignore[misc]
+    pass
+
+
 def _own(testbeds: Sequence[str], scratch: Path) -> SpecCluster:
-    # Without a dashboard Dask still tells about itself by HTTP, to every network unless it has an address.
-    within = {"protocol": "inproc://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    within = {"protocol": "inproc://", "dashboard": False}
     options = within | {"nthreads": 1, "memory_limit": 0, "local_directory": str(scratch)}
+    own = {name: options | {"resources": _resource(name)} for name in testbeds}
     return SpecCluster(
-        workers={name: {"cls": Worker, "options": options | {"resources": _resource(name)}} for name in testbeds},
-        scheduler={"cls": Scheduler, "options": within},
+        workers={name: {"cls": _SilentWorker, "options": each} for name, each in own.items()},
+        scheduler={"cls": _SilentScheduler, "options": within},
         silence_logs=logging.CRITICAL,
     )
 

@@ -49,10 +49,9 @@ def carry_out(given: Task, wanted: Callable[[], bool]) -> Outcome:
     return Outcome(Ending.DONE, 0, given.key)
 
 
-def test_workers_of_this_process_listen_on_the_loopback_interface_alone() -> None:
+def test_workers_of_this_process_do_not_listen() -> None:
     with cluster.workers(["a"], carry_out):
-        listening = [each.laddr.ip for each in psutil.Process().net_connections() if each.status == psutil.CONN_LISTEN]
-        assert set(listening) == {"127.0.0.1"}
+        assert [each for each in psutil.Process().net_connections() if each.status == psutil.CONN_LISTEN] == []
 
 
 def test_each_testbed_has_a_worker_and_an_outcome_comes_as_soon_as_it_is_there() -> None:

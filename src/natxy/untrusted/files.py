@@ -49,7 +49,9 @@ def opened_own(file: Path, others_may: int = _READ) -> BinaryIO:
         (file.parent, file.parent.stat(), _READ | _ENTER),
         (file, os.fstat(opened_file.fileno()), others_may),
     ):
-        if status.st_uid != os.geteuid() or status.st_mode & _OF_OTHERS & ~may:
+        # In a folder for everybody's files, such as /tmp, others replace none but their own.
+        is_shared = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+        if status.st_uid != os.geteuid() or (status.st_mode & _OF_OTHERS & ~may and not is_shared):
             opened_file.close()
             mode = stat.S_IMODE(status.st_mode)
             raise OSError(

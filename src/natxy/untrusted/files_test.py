@@ -82,6 +82,8 @@ def test_what_decides_is_this_users_alone(own: Path) -> None:
     with opened_own(own) as file:
         assert file.read() == b"own"
     own.chmod(0o644)
+    own.parent.chmod(0o1777)
+    opened_own(own).close()
     own.parent.chmod(0o755)
     opened_own(own).close()
     with pytest.raises(PermissionError, match="with mode 644"):

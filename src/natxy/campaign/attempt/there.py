@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import shlex
 import shutil
 import tarfile
@@ -32,6 +33,10 @@ _AGAIN_S: Final = 5.0
 # To give everything back, a DUT behind ssh may have to be waited for.
 _TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
+_MOST_BYTES: Final = 4 << 30
+_CHUNK: Final = 1 << 20
+# natxy's own files have such names, and none begins with a dot.
+_FILE: Final = re.compile(r"\w[\w.-]*", re.ASCII)
 # natxy is asked to end when its input ends, also because the connection is lost; a program that makes it root may stand
 # between sshd and natxy. The shell that looks for that is natxy's child and ends with it. If natxy has ended before,
 # the shell's parent is the machine's first process, which is left alone. What an earlier connection began may still be
@@ -163,29 +168,51 @@ async def _run(
         raise DutError(f"`{script}` failed there with exit code {done.returncode}; it printed: {said or 'nothing'}")
 
 
-def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Writes the files of a run, and nothing else that the tester may have sent."""
+def _extract(archive: Path, folder: Path) -> None:
+    """Writes the files of a run, and nothing else that the tester may have sent. Raises DutError when it is no tar."""
     folder.mkdir()
-    for member in tar:
-        within, _, name = member.name.rpartition("/")
-        if member.isfile() and within == "run" and name not in ("", ".", "..") and (content := tar.extractfile(member)):
-            with (folder / name).open("wb") as out:
-                shutil.copyfileobj(content, out)
+    try:
+        # Nothing is unpacked by a decompressor, and the archive is bounded.
+        with tarfile.open(archive, "r:") as tar:
+            for member in tar:
+                within, _, name = member.name.rpartition("/")
+                if within != "run" or not _FILE.fullmatch(name) or not member.isfile() or member.issparse():
+                    continue
+                if content := tar.extractfile(member):
+                    with (folder / name).open("wb") as out:
+                        shutil.copyfileobj(content, out)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise DutError(f"what it sent as its run's folder is no archive of tar: {error}") from error
 
 
 async def _bring_home(connection: asyncssh.SSHClientConnection, as_root: Sequence[str], there: str, here: Path) -> None:
     """Replaces the folder here by the one there, if there is one."""
     archive, fresh = (here.with_name(f"{here.name}.{ending}") for ending in ("tar", "new"))
+    script = 'cd "$1" && { [ ! -d run ] || tar --format=gnu -cf - run; }'
     try:
         with archive.open("wb") as out:
-            script = 'cd "$1" && { [ ! -d run ] || tar -cf - run; }'
-            await _run(connection, as_root, script, there, stdout=out)
+            await _sent(connection, _command(as_root, script, there), out)
         if archive.stat().st_size:
             shutil.rmtree(fresh, ignore_errors=True)
-            with tarfile.open(archive) as tar:
-                _extract(tar, fresh)
+            _extract(archive, fresh)
             shutil.rmtree(here, ignore_errors=True)
             fresh.rename(here)
     finally:
         archive.unlink(missing_ok=True)
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[bytes]) -> None:
+    """Writes what a command prints. Raises DutError when it fails, or prints more than a run's folder holds."""
+    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
+    async with process:
+        left = _MOST_BYTES
+        while chunk := await process.stdout.read(_CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                process.close()
+                raise DutError(f"its run's folder is more than the {_MOST_BYTES:,} bytes that natxy fetches")
+            out.write(chunk)
+        said = (await process.stderr.read(_CHUNK)).decode(errors="replace").strip()
+    if process.returncode:
+        raise DutError(f"its run's folder could not be fetched; it printed: {said or 'nothing'}")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import io
+import lzma
 import os
 import pwd
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +20,7 @@ from natxy.campaign.attempt.task import Outcome, Task
 from natxy.campaign.attempt.there import carry_out_there, folder_there
 from natxy.campaign.jobs.model import Tester
 from natxy.campaign.jobs.queue import Ending
+from natxy.errors import DutError
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
@@ -223,3 +227,52 @@ def test_a_tester_without_natxy_is_named(tester: Tester, tmp_path: Path) -> None
         assert outcome.reason == f"{tester.ssh}: /nowhere/natxy is not installed there; give the path by `natxy`"
     finally:
         shutil.rmtree(there(given))
+
+
+def archive(*members: tuple[str, bytes, bytes]) -> bytes:
+    """Returns a tar of members: name, type, content."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, kind, content in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(content)
+            member.linkname = "/etc/shadow" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def test_only_a_runs_files_are_taken_from_what_a_tester_sends(tmp_path: Path) -> None:
+    kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE)
+    hostile = [(f"run/a{number}", kind, b"") for number, kind in enumerate(kinds)]
+    names = ("../x", "/tmp/x", "run/../x", "run/.x", "run/a b", "run/sub/x", "other/x", "x")
+    hostile += [(name, tarfile.REGTYPE, b"evil") for name in names]
+    (tmp_path / "tar").write_bytes(archive(*hostile, ("run/events.jsonl", tarfile.REGTYPE, b"{}")))
+    there_module._extract(tmp_path / "tar", tmp_path / "new")
+    assert [(file.name, file.read_bytes()) for file in (tmp_path / "new").iterdir()] == [("events.jsonl", b"{}")]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nothing of the kind" * 100,
+        lzma.compress(archive(("run/x", tarfile.REGTYPE, bytes(10**6)))),
+        archive(("run/x", tarfile.REGTYPE, bytes(5000)))[:2000],
+    ],
+)
+def test_what_is_no_tar_is_said(sent: bytes, tmp_path: Path) -> None:
+    (tmp_path / "tar").write_bytes(sent)
+    with pytest.raises(DutError, match="is no archive of tar"):
+        there_module._extract(tmp_path / "tar", tmp_path / "new")
+
+
+def test_a_tester_that_sends_without_end_is_left(
+    tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(there_module, "_MOST_BYTES", 1000)
+    given = task(tmp_path, 1)
+    try:
+        outcome = carry_out_there(given, tester, lambda: True)
+    finally:
+        shutil.rmtree(there(given))
+    assert (outcome.ending, "more than the 1,000 bytes" in outcome.reason) == (Ending.FAILED, True), outcome
+    assert [path.name for path in given.folder.parent.iterdir()] == ["far.log"]
