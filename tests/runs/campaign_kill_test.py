@@ -135,7 +135,7 @@ class Killing:
         words = command("campaign", self.folder / "campaign.yaml", "--output", self.folder / "out")
         if self.dask:
             self.dask.wait()
-            words += ["--scheduler", self.dask.address]
+            words += ["--scheduler", self.dask.address, "--trust-network"]
         with (self.folder / "output").open("a") as output:
             process = subprocess.Popen(words, stdout=output, stderr=output)
         self.seen.add(process.pid)

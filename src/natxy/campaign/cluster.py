@@ -18,9 +18,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import dask
-from distributed import Client, Future, Scheduler, SpecCluster, Worker, get_worker
+from distributed import Client, Future, Scheduler, Security, SpecCluster, Worker, get_worker
 
 from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from natxy.system.temporary_folder import temporary_folder
@@ -109,7 +110,9 @@ class Workers:
 
 
 @contextmanager
-def workers(testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None = None) -> Iterator[Workers]:
+def workers(
+    testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None = None, certificates: Path | None = None
+) -> Iterator[Workers]:
     """Yields the workers of the testbeds: those of a scheduler at an address, or else threads of this process.
 
     Jobs that are under way when the context ends are ended too. Raises PlanError when a testbed has no worker.
@@ -126,7 +129,7 @@ def workers(testbeds: Sequence[str], carry_out: CarryOut, scheduler: str | None 
                 yield from _used(client, carry_out, may_vanish=False)
         else:
             try:
-                client = Client(scheduler, timeout=_ANSWER_S)
+                client = Client(scheduler, timeout=_ANSWER_S, security=_security(certificates))
             except (OSError, TimeoutError, ValueError) as error:
                 raise PlanError(f"--scheduler {scheduler}: no scheduler of Dask answers there: {error}") from error
             with client:
@@ -140,6 +143,14 @@ def _used(client: Client, carry_out: CarryOut, *, may_vanish: bool) -> Iterator[
         yield found
     finally:
         found.cancel()
+
+
+def _security(certificates: Path | None) -> Security | None:
+    if certificates is None:
+        return None
+    files = [str(certificates / name) for name in (AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE)]
+    authority, certificate, key = files
+    return Security(tls_ca_file=authority, tls_client_cert=certificate, tls_client_key=key, require_encryption=True)
 
 
 def _resource(testbed: str) -> dict[str, float]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, make_certificates
 from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from tests.support.campaign_tasks import until_asked
@@ -21,6 +23,9 @@ from tests.support.timing import wait_until
 # Dask brings it.
 psutil = pytest.importorskip("psutil", reason="dask is not installed")
 cluster = pytest.importorskip("natxy.campaign.cluster", reason="dask is not installed")
+
+
+REFUSED = r"timed out|reset|closed|SSL|TLS|certificate"
 
 
 def task(key: str) -> Task:
@@ -124,3 +129,41 @@ def _offered(scheduler: str) -> dict[str, object]:
     with cluster.Client(scheduler) as client:
         found: dict[str, object] = client.scheduler_info(n_workers=-1)["workers"]
         return found
+
+
+def test_only_who_has_the_key_reaches_a_scheduler_and_its_workers(tmp_path: Path) -> None:
+    ours, others, file = tmp_path / "ours", tmp_path / "others", tmp_path / "scheduler.json"
+    for folder in (ours, others):
+        make_certificates(folder)
+        assert {each.stat().st_mode & 0o777 for each in folder.iterdir()} == {0o600}
+    # As the manual has them.
+    parts = {"ca-file": AUTHORITY_FILE, "cert": CERTIFICATE_FILE, "key": KEY_FILE}
+    own = [word for name, each in parts.items() for word in (f"--tls-{name}", str(ours / each))]
+    own += ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--host", "127.0.0.1"]
+    with ExitStack() as stack:
+
+        def start(*words: str) -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", "dask", *words, *own]
+            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            stack.callback(process.kill)
+            return process
+
+        start("scheduler", "--protocol", "tls", "--port", "0", "--scheduler-file", str(file))
+        wait_until(file.exists)
+        scheduler = json.loads(file.read_text())["address"]
+        named = ["--resources", "testbed:a=1", "--no-nanny", "--local-directory", str(tmp_path)]
+        process = start("worker", scheduler, "--nthreads", "1", *named)
+        with cluster.Client(scheduler, security=cluster._security(ours)) as client:
+            client.wait_for_workers(1, timeout=HANG_S)
+            [worker] = client.scheduler_info(n_workers=-1)["workers"]
+        (tmp_path / "end").touch()
+        with cluster.workers(["a"], until_asked, scheduler, ours) as asked:
+            asked.submit("a", Task("x", tmp_path, ""))
+            assert asked.next() == ("a", Outcome(Ending.DONE, 0, str(process.pid)))
+        for address in (scheduler, worker):
+            with pytest.raises(OSError, match=REFUSED):
+                cluster.Client(address, security=cluster._security(others), timeout=2)
+            with pytest.raises(TypeError, match="expects a `ssl_context`"):
+                cluster.Client(address, timeout=2)
+            with pytest.raises(OSError, match=REFUSED):
+                cluster.Client(address.replace("tls", "tcp"), timeout=2)

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from natxy.campaign.attempt.place import missing_client
 from natxy.campaign.campaign import Workers
+from natxy.campaign.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 from natxy.campaign.jobs.duration import duration_s, machines_of, shared
 from natxy.campaign.jobs.jobs import Job
 from natxy.campaign.jobs.model import Campaign
@@ -20,6 +23,7 @@ from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.plan.model.units import counted, enumerated, format_duration
+from natxy.untrusted.files import opened_own
 
 
 @contextmanager
@@ -62,6 +66,25 @@ def check_places(campaign: Campaign) -> None:
     having = [name for name, testbed in campaign.testbeds.items() if testbed.place]
     if having and (missing := missing_client()):
         raise PlanError(f"{enumerated(having)}: {missing}")
+
+
+def check_scheduler(address: str, certificates: Path | None, *, trust_network: bool) -> None:
+    """Raises PlanError for a scheduler that takes commands from others than this campaign, unless root trusts it."""
+    if address.startswith("tls://"):
+        if certificates is None:
+            raise PlanError(f"--scheduler {address}: give the folder of `--make-certificates` by --certificates")
+        try:
+            for name in (AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE):
+                opened_own(certificates / name, others_may=0).close()
+        except OSError as error:
+            raise PlanError(f"--certificates {certificates}: {error.filename}: {error.strerror}") from error
+    elif certificates is not None:
+        raise PlanError(f"--scheduler {address}: --certificates are for an address that begins with tls://")
+    elif os.geteuid() == 0 and not trust_network:
+        raise PlanError(
+            f"--scheduler {address}: everyone who reaches it, and each user of its machine, could have commands run as "
+            "root by its workers, and here. Use tls:// with --certificates, or say --trust-network"
+        )
 
 
 def _about(seconds: float) -> str:

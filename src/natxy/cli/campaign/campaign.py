@@ -12,16 +12,16 @@ import typer
 from natxy.cli.completion import plans
 from natxy.cli.console import LastingConsole
 from natxy.cli.errors import reported_errors
-from natxy.errors import DutError
+from natxy.errors import DutError, PlanError
 from natxy.installation import ExtraMissingError
 from natxy.system.interrupts import one_interrupt
 
 
 def campaign(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="CAMPAIGN", help="The campaign, a YAML file.", autocompletion=plans, show_default=False),
-    ],
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for the runs; default: campaigns/NAME.", show_default=False),
@@ -33,8 +33,22 @@ def campaign(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Have the workers of this scheduler of Dask measure, e.g. tcp://lab:8786; default: this process.",
+            help="Have the workers of this scheduler of Dask measure, e.g. tls://lab:8786; default: this process.",
             show_default=False,
+        ),
+    ] = None,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The certificates for a scheduler at tls://…", show_default=False),
+    ] = None,
+    trust_network: Annotated[
+        bool,
+        typer.Option("--trust-network", help="As root, use a scheduler that takes commands from everyone."),
+    ] = False,
+    certificates_to_make: Annotated[
+        Path | None,
+        typer.Option(
+            "--make-certificates", metavar="FOLDER", help="Make certificates, and measure nothing.", show_default=False
         ),
     ] = None,
 ) -> None:
@@ -52,13 +66,21 @@ def campaign(
     """
     from natxy.campaign.attempt.carrying import carry_out
     from natxy.campaign.campaign import CAMPAIGNS, carry_out_campaign, done_before
+    from natxy.campaign.certificates import make_certificates
     from natxy.campaign.jobs.jobs import jobs_of
     from natxy.campaign.jobs.loading import load_campaign
-    from natxy.cli.bodies.campaign import check_places, cleaned_up, described_campaign, end, tell
+    from natxy.cli.bodies.campaign import check_places, check_scheduler, cleaned_up, described_campaign, end, tell
     from natxy.report.page.campaign import write_campaign_report
 
     console = LastingConsole()
     with reported_errors(), one_interrupt():
+        if certificates_to_make:
+            make_certificates(certificates_to_make)
+            return
+        if file is None:
+            raise PlanError("a campaign is missing: `natxy campaign CAMPAIGN`")
+        if scheduler:
+            check_scheduler(scheduler, certificates, trust_network=trust_network)
         found = load_campaign(file)
         jobs = jobs_of(found, file)
         folder = output or CAMPAIGNS / found.name
@@ -77,7 +99,7 @@ def campaign(
             found,
             jobs,
             folder,
-            lambda: cleaned_up(workers([*found.testbeds], carry_out, scheduler)),
+            lambda: cleaned_up(workers([*found.testbeds], carry_out, scheduler, certificates)),
             partial(tell, console),
         )
         page = write_campaign_report(folder)

@@ -125,3 +125,36 @@ def test_runs_that_are_left_have_an_exit_code_of_their_own(file: Path, tmp_path:
     assert done.exit_code == 4, done.output
     assert "x/one: failed: the worker failed: " in done.output
     assert "0 of 1 job measured" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tls://lab:1"], "give the folder of `--make-certificates` by --certificates"),
+        (["--scheduler", "tls://lab:1", "--certificates", "none"], "No such file or directory"),
+        (["--scheduler", "tls://lab:1", "--certificates", "shown"], "with mode 644"),
+        (["--scheduler", "tcp://lab:1", "--certificates", "own"], "an address that begins with tls://"),
+        (["--scheduler", "tcp://lab:1"], "could have commands run as root by its workers"),
+        (["--make-certificates", "own"], "it exists; give the name of a new folder"),
+    ],
+)
+def test_a_scheduler_that_others_may_command_is_refused(
+    options: list[str], said: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("natxy.cli.bodies.campaign.os.geteuid", lambda: 0)
+    for name in ("own", "shown"):
+        assert natxy("campaign", "--make-certificates", name).exit_code == 0
+    (tmp_path / "shown/key.pem").chmod(0o644)
+    done = natxy("campaign", file, "--check", *options)
+    assert (done.exit_code, said in " ".join(done.output.split())) == (2, True), done.output
+
+
+def test_a_scheduler_with_certificates_or_trust_is_used(file: Path) -> None:
+    assert natxy("campaign", "--make-certificates", "own").exit_code == 0
+    for options in (["tls://lab:1", "--certificates", "own"], ["tcp://lab:1", "--trust-network"]):
+        assert natxy("campaign", file, "--check", "--scheduler", *options).exit_code == 0
+
+
+def test_the_campaign_that_is_missing_is_named() -> None:
+    done = natxy("campaign")
+    assert (done.exit_code, "natxy campaign CAMPAIGN" in done.output) == (2, True), done.output
