@@ -20,6 +20,7 @@ from natxy.shipped import page
 from natxy.system.interrupts import INTERRUPTED, end_at_once, forget
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TOO_MANY: Final = {errno.EMFILE, errno.ENFILE}
 
 _stderr = LastingConsole(stderr=True)
 _page: Final = ContextVar("page", default=PlanError.page)
@@ -48,7 +49,13 @@ def reported_errors() -> Iterator[None]:
         raise typer.Exit from error
     except sqlite3.OperationalError as error:
         _end(f"the results could not be written: {error}; make room, then `natxy resume`", PlanError, error)
+    except MemoryError as error:
+        _end(
+            "the memory is not enough for this; try it on a machine with more, or with a smaller file", PlanError, error
+        )
     except OSError as error:
+        if error.errno in _TOO_MANY:
+            _end(f"{error.strerror}: allow more, by `ulimit -n 65536`", PlanError, error)
         if error.errno not in _FULL:
             raise
         forget(sys.stdout)

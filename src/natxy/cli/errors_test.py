@@ -31,9 +31,13 @@ VERBS = sorted(getattr(typer.main.get_command(app), "commands", {}))
     [
         (sqlite3.OperationalError("database or disk is full"), "the results could not be written: database or disk is"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out/x"), "out/x could not be written: No space left"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/proc/stat"), "Too many open files: allow more, by `ulimit"),
+        (MemoryError(), "the memory is not enough for this"),
     ],
 )
-def test_a_full_disk_is_told_in_a_line(error: Exception, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_that_is_too_small_is_told_in_a_line(
+    error: Exception, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(typer.Exit) as ended, reported_errors():
         raise error
     assert ended.value.exit_code == 2

@@ -64,6 +64,12 @@ def test_an_error_is_bad_usage(file: Path) -> None:
     assert "runs[0].on[1]: there is no testbed 'three'" in done.output
 
 
+def test_a_word_of_a_command_has_no_nul(file: Path) -> None:
+    file.write_text(CAMPAIGN.replace("{name: x, ", '{name: x, prepare: [["a\\0b"]], '))
+    done = natxy("campaign", file, "--check")
+    assert (done.exit_code, "expected text without a NUL" in done.output) == (2, True), done.output
+
+
 def test_a_place_without_the_client_of_labgrid_is_an_error_before_anything_is_measured(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import Duration
 
-Command = Annotated[list[str], Field(min_length=1)]
+
+def _without_nul(word: str) -> str:
+    if "\0" in word:
+        raise ValueError("expected text without a NUL, which no word of a command can have")
+    return word
+
+
+Command = Annotated[list[Annotated[str, AfterValidator(_without_nul)]], Field(min_length=1)]
 
 
 class CommandConfig(GatewayModel):
