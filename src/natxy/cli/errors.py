@@ -50,9 +50,7 @@ def reported_errors() -> Iterator[None]:
     except sqlite3.OperationalError as error:
         _end(f"the results could not be written: {error}; make room, then `natxy resume`", PlanError, error)
     except MemoryError as error:
-        _end(
-            "the memory is not enough for this; try it on a machine with more, or with a smaller file", PlanError, error
-        )
+        _end("the memory is not enough for this: use a machine with more, or a smaller file", PlanError, error)
     except OSError as error:
         if error.errno in _TOO_MANY:
             _end(f"{error.strerror}: allow more, by `ulimit -n 65536`", PlanError, error)

@@ -35,9 +35,7 @@ VERBS = sorted(getattr(typer.main.get_command(app), "commands", {}))
         (MemoryError(), "the memory is not enough for this"),
     ],
 )
-def test_a_machine_that_is_too_small_is_told_in_a_line(
-    error: Exception, said: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_machine_lacks_is_told_in_a_line(error: Exception, said: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended, reported_errors():
         raise error
     assert ended.value.exit_code == 2
