@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import errno
+import fcntl
 import hashlib
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Final
 
 from natxy.campaign.jobs.model import Place
 from natxy.errors import DutError
+from natxy.system.ledger import default_folder
 
 _CLIENT: Final = "labgrid-client"
 _LOOK_S: Final = 0.2
@@ -116,20 +116,24 @@ def _only_attempt(holder: str, wanted: Callable[[], bool]) -> Iterator[int]:
     The shell that gives the place back inherits it: labgrid cannot tell two attempts of a holder apart, and the place
     of the next one would be given back.
     """
-    # An abstract socket's name is free when nobody has it open any more, however they ended, and is no file.
-    name = f"\0natxy/place/{hashlib.blake2b(holder.encode(), digest_size=16).hexdigest()}"
-    with socket.socket(socket.AF_UNIX) as attempt:
+    # The lock is free when nobody has the file open any more, however they ended. No other user can enter the folder.
+    folder = default_folder() / "places"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / hashlib.blake2b(holder.encode(), digest_size=16).hexdigest()
+    attempt = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
         while True:
             try:
-                attempt.bind(name)
+                fcntl.flock(attempt, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
+            except BlockingIOError:
+                pass
             if not wanted():
                 raise DutError("interrupted")
             time.sleep(_LOOK_S)
-        yield attempt.fileno()
+        yield attempt
+    finally:
+        os.close(attempt)
 
 
 def _answer(words: list[str], environment: Mapping[str, str], wanted: Callable[[], bool]) -> str:

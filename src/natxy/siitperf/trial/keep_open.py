@@ -20,6 +20,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -121,14 +122,21 @@ def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
     # The first caller's folder may be deleted meanwhile.
     os.chdir("/")
     engine = Engine(argv)
+    until_s = time.monotonic() + idle_s
     while True:
-        ready, _, _ = select.select([listener.fileno(), engine.output, engine.errors], [], [], idle_s)
+        left_s = max(0.0, until_s - time.monotonic())
+        ready, _, _ = select.select([listener.fileno(), engine.output, engine.errors], [], [], left_s)
         engine.pass_errors()
         if listener.fileno() in ready:
             caller, _ = listener.accept()
             caller.settimeout(_STALLED_S)
             with caller:
-                if _is_own(caller) and _takes_errors(caller) and not engine.serve(caller):
+                # Only this user's callers keep the engine for longer.
+                if _is_own(caller):
+                    if _takes_errors(caller) and not engine.serve(caller):
+                        break
+                    until_s = time.monotonic() + idle_s
+                elif not left_s:
                     break
             os.dup2(nothing, 2)
         elif not ready or (engine.output in ready and not engine.read()):

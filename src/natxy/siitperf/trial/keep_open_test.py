@@ -101,6 +101,27 @@ def test_a_call_at_the_end_of_an_engine_waits_for_that_and_begins_another(log: P
     assert log.read_text().splitlines()[:4] == ["begins", "is asked to end", "has ended", "begins"]
 
 
+STRANGER = """
+import os, socket, sys, time
+os.setuid(65534)
+while True:
+    with socket.socket(socket.AF_UNIX) as call:
+        try:
+            call.connect("\\0" + sys.argv[1])
+        except ConnectionRefusedError:
+            sys.exit()
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_does_not_keep_an_engine(log: Path) -> None:
+    call(log, 0.5)
+    address = f"natxy-siitperf-test-{os.getpid()}-{log.parent.name}"
+    subprocess.run([sys.executable, "-c", STRANGER, address], timeout=HANG_S, check=True)
+    wait_until(lambda: all_ended(log))
+
+
 def test_an_engine_that_never_answers_is_not_started_again(log: Path) -> None:
     # It ends when it is asked: one that ends before the call is connected to its keeper is another error.
     assert call(log, 60, "import sys; open(sys.argv[1], 'a').write('x'); sys.stdin.readline()") == ""
