@@ -122,7 +122,8 @@ def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
     # The first caller's folder may be deleted meanwhile.
     os.chdir("/")
     engine = Engine(argv)
-    until_s = time.monotonic() + idle_s
+    # Whoever started this process calls at once, unless it was killed meanwhile.
+    until_s = time.monotonic() + min(idle_s, _STALLED_S)
     while True:
         left_s = max(0.0, until_s - time.monotonic())
         ready, _, _ = select.select([listener.fileno(), engine.output, engine.errors], [], [], left_s)
