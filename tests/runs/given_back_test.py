@@ -99,7 +99,9 @@ SCENES: Final = {
         HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"), f"{TIMED}, {NAT}", cabled=True
     ),
     "a DUT behind ssh": Scene(
-        HARDWARE.format("{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"),
+        HARDWARE.format(
+            "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
+        ),
         f"gateway: {{driver: iptables, backend: legacy, udp_timeout_s: 77}}, {NAT}",
         cabled=True,
         marks=[needs.SSHD],
