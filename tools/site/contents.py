@@ -18,7 +18,7 @@ def sections(contents: str) -> Iterator[tuple[str, list[str]]]:
     """Yields the sections as captions and their pages, and at the end the pages about the project."""
     for section in _SECTION.finditer(contents):
         yield section["caption"], [f"docs/{page}" for page in _PAGE.findall(section["pages"])]
-    yield "Project", ["docs/README", "CONTRIBUTING", "CHANGELOG"]
+    yield "Project", ["docs/README", "CONTRIBUTING", "CHANGELOG", "SECURITY"]
 
 
 def tables_of_contents(contents: str) -> str:

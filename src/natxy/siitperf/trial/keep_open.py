@@ -132,13 +132,15 @@ def _keep(listener: socket.socket, idle_s: float, argv: list[str]) -> None:
             caller, _ = listener.accept()
             caller.settimeout(_STALLED_S)
             with caller:
-                # Only this user's callers keep the engine for longer.
-                if _is_own(caller):
-                    if _takes_errors(caller) and not engine.serve(caller):
+                if not _is_own(caller):
+                    if not left_s:
                         break
-                    until_s = time.monotonic() + idle_s
-                elif not left_s:
-                    break
+                elif _takes_errors(caller):
+                    if not engine.serve(caller):
+                        break
+                    # A caller that was killed before it asked for anything leaves nothing to keep.
+                    if engine.has_ports:
+                        until_s = time.monotonic() + idle_s
             os.dup2(nothing, 2)
         elif not ready or (engine.output in ready and not engine.read()):
             break
@@ -183,6 +185,10 @@ class Engine:
         with contextlib.suppress(OSError):
             while written := os.read(self.errors, _CHUNK):
                 _write(2, written)
+
+    @property
+    def has_ports(self) -> bool:
+        return self._opened is not None
 
     def serve(self, caller: socket.socket) -> bool:
         """Serves a caller until it leaves. Returns False if the engine has ended or must end: it has unanswered

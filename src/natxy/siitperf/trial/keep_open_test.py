@@ -122,6 +122,25 @@ def test_another_user_does_not_keep_an_engine(log: Path) -> None:
     wait_until(lambda: all_ended(log))
 
 
+@pytest.mark.parametrize("sent", [b"", b"\n"])
+def test_a_caller_that_asks_for_nothing_does_not_keep_an_engine(log: Path, sent: bytes) -> None:
+    """As if it was killed after it had started the engine, or before it asked."""
+    own = log.with_name("keep_open.py")
+    own.write_text(Path(keep_open.__file__).read_text().replace("_STALLED_S: Final = 10.0", "_STALLED_S: Final = 0.5"))
+    name = f"test-{os.getpid()}-{log.parent.name}"
+    code = f"""
+import importlib.util, socket, sys
+spec = importlib.util.spec_from_file_location("keep_open", {str(own)!r})
+keep_open = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(keep_open)
+keeper, _ = keep_open._started(chr(0) + "natxy-siitperf-{name}", 600, sys.argv[1:])
+if {sent!r}:
+    socket.send_fds(keeper, [{sent!r}], [2])
+"""
+    subprocess.run([sys.executable, "-c", code, sys.executable, "-c", ENGINE, str(log)], timeout=HANG_S, check=True)
+    wait_until(lambda: log.exists() and all_ended(log))
+
+
 def test_an_engine_that_never_answers_is_not_started_again(log: Path) -> None:
     # It ends when it is asked: one that ends before the call is connected to its keeper is another error.
     assert call(log, 60, "import sys; open(sys.argv[1], 'a').write('x'); sys.stdin.readline()") == ""
