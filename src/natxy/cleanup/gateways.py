@@ -16,6 +16,7 @@ from natxy.dut.transport.base import Lasting, Transport
 from natxy.errors import DutError
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
+from natxy.system.interrupts import dumped
 from natxy.system.ledger import Entry, Kind, Ledger
 
 
@@ -42,9 +43,9 @@ def recorded_gateway(gateway: Gateway[Any], *, links: bool) -> Iterator[None]:
         yield
         return
     details = {
-        "config": gateway.config.model_dump(mode="json", exclude_none=True),
+        "config": dumped(gateway.config, exclude_none=True),
         "interfaces": asdict(gateway.interfaces),
-        "addresses": gateway.addresses.model_dump(mode="json"),
+        "addresses": dumped(gateway.addresses),
         "links": links,
     }
     ledger = Ledger()

@@ -14,7 +14,7 @@ from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError, TesterLimitError
 from natxy.plan.model.terms import Family
 from natxy.selftest.defaults import FRAME_SIZES, REPEAT, TRIAL_S
-from natxy.system.interrupts import one_interrupt
+from natxy.system.interrupts import dumped, one_interrupt
 from natxy.untrusted.texts import json_text
 
 
@@ -126,7 +126,7 @@ def selftest(
         write_report(measured)
         console.print(f"Kept in {kept}; the run is in {folder}.", soft_wrap=True)
         if as_json:
-            echo(json_text(found.model_dump(mode="json")) + "\n")
+            echo(json_text(dumped(found)) + "\n")
         # A self-test looks for the rate that exceeds the tester, so reaching its limit is no error.
         if code not in (0, TesterLimitError.exit_code):
             raise typer.Exit(code)

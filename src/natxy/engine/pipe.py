@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final
 from pydantic import BaseModel, ValidationError
 
 from natxy.errors import NatxyError, PlanError
+from natxy.system.interrupts import dumped
 from natxy.system.programs import end_session
 from natxy.system.whole_file import appended_file
 from natxy.untrusted.values import problems
@@ -121,7 +122,7 @@ class RpcPipe:
         with self._sending:
             call_id, self._next_id = self._next_id, self._next_id + 1
             request: dict[str, Any] = {"jsonrpc": "2.0", "id": call_id, "method": method}
-            request["params"] = params.model_dump(mode="json", exclude_none=True) if params else {}
+            request["params"] = dumped(params, exclude_none=True) if params else {}
             line = json.dumps(request).encode() + b"\n"
             self._write(method, line, self._silence_s if patience_s is None else patience_s)
         return call_id

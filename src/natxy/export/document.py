@@ -12,6 +12,7 @@ from natxy.results.analysis.sweeps import Computed, computed
 from natxy.results.planned import settings_of
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord
 from natxy.results.trials import TrialRecord
+from natxy.system.interrupts import dumped
 
 
 def document(run: RunRecord) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def document(run: RunRecord) -> dict[str, Any]:
         for experiment in run.experiments
     ]
     known = {"load": run.load, "tester": run.tester, "self_test": run.self_test}
-    models = {name: model.model_dump(mode="json") if model else None for name, model in known.items()}
+    models = {name: dumped(model) if model else None for name, model in known.items()}
     caveats = [asdict(caveat) for caveat in run.caveats]
     return _shallow(run) | models | {"caveats": caveats, "experiments": experiments}
 
@@ -74,7 +75,7 @@ def _repetition(repetition: RepetitionRecord) -> dict[str, Any]:
 
 def _models(trial: TrialRecord) -> dict[str, Any]:
     models = {"result": trial.result, "dut_load": trial.dut_load, "dut_counts": trial.dut_counts}
-    return {name: model.model_dump(mode="json") if model else None for name, model in models.items()}
+    return {name: dumped(model) if model else None for name, model in models.items()}
 
 
 def _shallow(record: RunRecord | RepetitionRecord | TrialRecord) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
+from natxy.system.interrupts import dumped
 
 
 class Addresses(PlanModel):
@@ -157,11 +158,11 @@ class Experiment(PlanModel):
 
     @field_serializer("gateway")
     def _gateway(self, gateway: GatewayConfig) -> dict[str, Any]:
-        return gateway.model_dump(mode="json", exclude_none=True)
+        return dumped(gateway, exclude_none=True)
 
     @field_serializer("procedure")
     def _procedure(self, procedure: ProcedureConfig) -> dict[str, Any] | str:
-        settings = procedure.model_dump(mode="json", exclude_none=True)
+        settings = dumped(procedure, exclude_none=True)
         return settings if len(settings) > 1 else procedure.name
 
     @property
@@ -415,5 +416,5 @@ class ResolvedPlan(PlanModel):
         yaml = YAML()
         yaml.default_flow_style = False
         text = StringIO()
-        yaml.dump(self.model_dump(mode="json", exclude_none=True), text)
+        yaml.dump(dumped(self, exclude_none=True), text)
         return text.getvalue()

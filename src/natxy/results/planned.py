@@ -14,6 +14,7 @@ from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.wire import WireConfig
 from natxy.plan.model.expect import quantity_in
+from natxy.system.interrupts import dumped
 from natxy.untrusted.values import problems
 
 _GATEWAY: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
@@ -34,7 +35,7 @@ class UnknownGateway(GatewayModel):
 
 def settings_of(experiment: Experiment, *without: str) -> dict[str, Any]:
     """Returns the experiment as a run stores it, with the plan's field names and without the fields `without`."""
-    return experiment.model_dump(mode="json", exclude_none=True, exclude=set(without))
+    return dumped(experiment, exclude_none=True, exclude=set(without))
 
 
 def planned_experiment(settings: Mapping[str, Any]) -> Experiment:

@@ -26,7 +26,7 @@ from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.run.caveats import caveats_of_testbed, needs
 from natxy.run.cores import set_cores
-from natxy.system.interrupts import interrupts_held_back
+from natxy.system.interrupts import dumped, interrupts_held_back
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
@@ -160,7 +160,7 @@ class Setups:
             engine_info, description = {}, tester.describe()
         else:
             tester = stack.enter_context(testbed.engine(self._engine_log))
-            engine_info = tester.info().model_dump(mode="json")
+            engine_info = dumped(tester.info())
             description = testbed.engine_description()
         gateway.wait_ready()
         of_dut: list[Caveat] = []

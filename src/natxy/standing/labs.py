@@ -18,6 +18,7 @@ from natxy.engine.messages.common import Side
 from natxy.errors import DutError, PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.addresses import IPAddress
+from natxy.system.interrupts import dumped
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.process_owner import Owner
 from natxy.testbeds.lab import DUT_MACS, NetnsLab
@@ -87,7 +88,7 @@ def recorded_lab(lab: StandingLab) -> Iterator[None]:
     Raises StandingError if another lab stands.
     """
     ledger = Ledger()
-    entry = ledger.add(Kind.LAB, lab.name, details=lab.model_dump(mode="json"))
+    entry = ledger.add(Kind.LAB, lab.name, details=dumped(lab))
     try:
         # Of two that begin at the same time, the ledger's first one goes on.
         check_none_stands()

@@ -112,10 +112,16 @@ def _restore(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None],
             restore()
 
 
-def serialized(value: BaseModel | Value, adapter: TypeAdapter[Value] | None = None, **how: Any) -> str:
-    """Returns a model, or a value with the adapter of its type, as JSON; `how` is told to pydantic.
+def dumped(value: BaseModel, **how: Any) -> dict[str, Any]:
+    """Returns a model as what JSON can hold, under the same conditions as `serialized`."""
+    with interrupts_held_back():
+        return value.model_dump(mode="json", **how)
 
-    An interrupt waits until it is done: pydantic would turn it into a ValueError about the value.
+
+def serialized(value: BaseModel | Value, adapter: TypeAdapter[Value] | None = None, **how: Any) -> str:
+    """Returns a model, or a value with the adapter of its type, as JSON; pydantic takes `how`.
+
+    An interrupt waits until the JSON is complete: pydantic would turn it into a ValueError about the value.
     """
     with interrupts_held_back():
         if adapter is not None:

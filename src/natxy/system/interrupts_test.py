@@ -177,7 +177,7 @@ def test_no_interrupt_is_lost_in_a_serializer(monkeypatch: pytest.MonkeyPatch) -
                 signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-6, 150e-6))
                 serialized(value)
                 serialized([value], adapter)
-                # Another thread may have got it, which this one does not notice in its sleep.
+                # This thread does not notice in its sleep what the kernel gave to another thread.
                 for _ in range(10_000):
                     time.sleep(0.001)
             except KeyboardInterrupt:
@@ -192,8 +192,8 @@ def test_nothing_else_serializes_models() -> None:
     own = {Path(interrupts.__file__)}
     source = {file: file.read_text() for file in Path(natxy.__file__).parent.rglob("*.py") if file not in own}
     assert [
-        f"{file.name}: use system.interrupts.serialized instead of {found}"
+        f"{file.name}: use `serialized` or `dumped` of system.interrupts instead of {found}"
         for file, text in source.items()
         if not file.name.endswith("_test.py")
-        for found in re.findall(r"\.(?:model_)?dump_json\(", text)
+        for found in re.findall(r"\.(?:model_)?dump_json\(|\.model_dump\(mode=\"json\"", text)
     ] == []

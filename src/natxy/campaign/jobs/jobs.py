@@ -14,6 +14,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.estimate import estimate_s
+from natxy.system.interrupts import dumped
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class Job:
 
 def jobs_of(campaign: Campaign, file: Path) -> list[Job]:
     """Returns the jobs in the campaign's order. `file`: that of the campaign. Raises PlanError for errors of plans."""
-    settings = {
-        name: testbed.testbed.model_dump(mode="json", exclude_none=True) for name, testbed in campaign.testbeds.items()
-    }
+    settings = {name: dumped(testbed.testbed, exclude_none=True) for name, testbed in campaign.testbeds.items()}
     return [job for run in campaign.runs for job in _jobs(campaign, run, settings, file.parent)]
 
 

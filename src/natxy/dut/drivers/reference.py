@@ -35,6 +35,7 @@ from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import TranslationKind
+from natxy.system.interrupts import dumped
 
 _MODES: Final = {
     TranslationKind.NAT64: GatewayMode.NAT64,
@@ -94,7 +95,7 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     def describe(self) -> DutDescription:
         info = self._running.info()
         settings = {"core": ", ".join(map(str, info.worker_cores)), "DPDK": info.dpdk}
-        configuration = json.dumps(self._gateway.model_dump(mode="json", exclude_none=True), indent=2)
+        configuration = json.dumps(dumped(self._gateway, exclude_none=True), indent=2)
         return DutDescription(self.name, f"{info.name} {info.version}", settings, configuration)
 
     @property

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema
 
 from natxy.plan.model.addresses import IPAddress, IPNetwork, read_text
 from natxy.plan.model.base import PlanModel
+from natxy.system.interrupts import dumped
 
 MOST_BITS: Final = 32
 # A longer list makes a message to the engine slow to read. A bit field has no such limit.
@@ -150,8 +151,8 @@ class AddressRanges(
 
     @model_serializer
     def _shortest(self) -> Any:
-        dumped = [str(each.first) if each.size == 1 else each.model_dump(mode="json") for each in self.ranges]
-        return self.ranges[0].model_dump(mode="json") if len(dumped) == 1 else dumped
+        shortest = [str(each.first) if each.size == 1 else dumped(each) for each in self.ranges]
+        return dumped(self.ranges[0]) if len(shortest) == 1 else shortest
 
     @property
     def ranges(self) -> tuple[AddressRange, ...]:

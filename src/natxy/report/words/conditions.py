@@ -16,6 +16,7 @@ from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.report.words import headlines, wording
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialKind
+from natxy.system.interrupts import dumped
 
 _DIRECTIONS: Final = {
     Directions.BIDIRECTIONAL: "bidirectional, equal rates",
@@ -89,7 +90,7 @@ def _own_settings(procedure: ProcedureDeclaration) -> dict[str, str]:
     if procedure.lacks_maximum_rate:
         # A script chose the rates, and not in shares of a maximum.
         return {}
-    own = procedure.model_dump(mode="json", exclude_none=True, exclude={"name"})
+    own = dumped(procedure, exclude_none=True, exclude={"name"})
     known = type(procedure).model_fields
     return {
         name.replace("_", " ").capitalize(): _in_unit(value, procedure.unit_of(name) if name in known else None)
@@ -172,7 +173,7 @@ def _picked(orders: Orders) -> str:
 
 def _of_fields(orders: Orders, exclude: set[str]) -> str:
     """Returns the order of all fields or, where they differ, of each of them."""
-    own = orders.model_dump(mode="json", exclude=exclude, exclude_none=True)
+    own = dumped(orders, exclude=exclude, exclude_none=True)
     if len(set(own.values())) == 1:
         return f", {next(iter(own.values()))}"
     return "; " + ", ".join(f"{field.replace('_', ' ')} {order}" for field, order in own.items())

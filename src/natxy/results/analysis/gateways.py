@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from natxy.plan.model.terms import Family, Kernel
 from natxy.results.records import ExperimentRecord, RunRecord
+from natxy.system.interrupts import dumped
 
 # The resources that a gateway was given do not make it another gateway.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
@@ -54,7 +55,7 @@ class SideBySide:
 
 def gateway_key(experiment: ExperimentRecord) -> str:
     """Returns a key that all experiments on one gateway have in common."""
-    given = experiment.planned.gateway.model_dump(mode="json", exclude_none=True, exclude=_AMOUNTS)
+    given = dumped(experiment.planned.gateway, exclude_none=True, exclude=_AMOUNTS)
     return json.dumps(given, sort_keys=True)
 
 
