@@ -20,7 +20,7 @@ from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
 from natxy.results.database.schema import SCHEMA, from_row, optional_columns
 from natxy.results.database.snapshot import in_memory, snapshot
-from natxy.results.database.untrusted import UntrustedDatabase, columns
+from natxy.results.database.untrusted import UntrustedDatabase, columns, refuse_code, sorts_by_id
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState, State
 from natxy.results.store import KILLED
@@ -107,6 +107,8 @@ def _check_columns(db: sqlite3.Connection) -> None:
     """
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
     found = _columns(db)
+    if unsorted := [table for table in _tables(db) if not sorts_by_id(db, table)]:
+        raise LookupError(f"{unsorted[0]}.id is no integer primary key")
     if different := sorted((_known_columns() ^ found) - (optional_columns() - found)):
         raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
 
@@ -135,6 +137,8 @@ def _read_run(db: sqlite3.Connection, trials: bool) -> RunRecord:
         raise ValueError("run.owner: expected the process that measured, its number and its start") from error
     db.execute("COMMIT")
     db.execute("BEGIN")
+    # Another process may have changed the schema meanwhile.
+    refuse_code(db, Path(RESULTS_FILE))
     run = from_row(StoredRun, "run", db.execute("SELECT * FROM run").fetchone())
     sessions = [from_row(StoredSession, "session", each) for each in db.execute("SELECT * FROM session ORDER BY id")]
     state, in_blocks = run.state, _IN_BLOCKS.search(run.plan_yaml) is not None
@@ -213,14 +217,15 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, *, trials: bool, 
         planned = _planned(row["settings_json"])
     except ValueError as error:
         raise ValueError(f"experiment {experiment.id}.settings_json: {error}") from error
-    repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ? ORDER BY number", (experiment.id,))
+    repetitions = db.execute("SELECT * FROM repetition WHERE experiment_id = ?", (experiment.id,)).fetchall()
     return ExperimentRecord(
         id=experiment.id,
         planned=planned,
         state=experiment.state,
         reason=experiment.reason,
         dut=experiment.dut,
-        repetitions=[_read_repetition(db, repetition, trials) for repetition in repetitions.fetchall()],
+        # SQLite would sort whole rows in files, before they are counted.
+        repetitions=sorted((_read_repetition(db, each, trials) for each in repetitions), key=lambda each: each.number),
         in_blocks=in_blocks,
     )
 

@@ -7,12 +7,14 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from natxy.errors import DutError
 from natxy.results import RESULTS_FILE
-from natxy.results.database.untrusted import UntrustedDatabase, refuse_code
+from natxy.results.database.untrusted import UntrustedDatabase, check_size, data_bytes, refuse_code
+from natxy.system.temporary_folder import temporary_folder
 
 _MOST_COPIES: Final = 5
 
@@ -35,11 +37,7 @@ def snapshot(file: Path) -> Iterator[UntrustedDatabase]:
         db = _opened(file, "mode=ro")
     except sqlite3.OperationalError:
         # SQLite can neither use nor make the index of the log beside it.
-        with (
-            tempfile.TemporaryDirectory(prefix="natxy-read-") as folder,
-            closing(_copied(file, Path(folder))) as db,
-            db.bounded(),
-        ):
+        with _folder_of_own() as folder, closing(_copied(file, folder)) as db, db.bounded():
             yield db
         return
     with closing(db), db.bounded():
@@ -51,14 +49,27 @@ def in_memory(content: bytes) -> Iterator[UntrustedDatabase]:
     """Yields a connection to a database whose file has this content, as `snapshot` does. No file is made."""
     with closing(UntrustedDatabase(":memory:", len(content))) as db, db.bounded():
         # A database in memory has no write-ahead log (SQLite's file format, offsets 18 and 19).
-        db.deserialize(content[:18] + b"\1\1" + content[20:])
+        unlogged = bytearray(content)
+        unlogged[18:20] = b"\1\1"
+        db.deserialize(unlogged)
         _prepare(db, Path(RESULTS_FILE))
         yield db
 
 
+@contextmanager
+def _folder_of_own() -> Iterator[Path]:
+    """Makes a temporary folder, which `natxy cleanup` knows if the ledger can be written."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder("natxy-read-"))
+        except DutError:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="natxy-read-")))
+        yield folder
+
+
 def _opened(file: Path, options: str) -> UntrustedDatabase:
     """Begins a transaction that has read, because only then does SQLite hold on to a state."""
-    size = sum(each.stat().st_size for each in (file, _log(file)) if each.is_file())
+    size = sum(data_bytes(each) for each in (file, _log(file)) if each.is_file())
     db = UntrustedDatabase(f"{file.resolve().as_uri()}?{options}", size, uri=True)
     try:
         with db.bounded():
@@ -76,6 +87,7 @@ def _prepare(db: UntrustedDatabase, file: Path) -> None:
     db.forbid_all_but_reading()
     db.execute("BEGIN")
     refuse_code(db, file)
+    check_size(db)
 
 
 def _copied(file: Path, folder: Path) -> UntrustedDatabase:

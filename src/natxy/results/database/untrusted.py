@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A connection to a database that a stranger may have written: it runs no code of the file, and works in bounds.
 
-A database file may hold code: views, virtual tables, triggers, generated columns, indexes on expressions. Those that
-natxy writes hold none. Of ordinary tables, each row is read once, so that neither the work nor what is read can be much
-more than the file's size explains. Rows of a damaged file may share their pages.
+A database file may hold code: views, virtual tables, triggers, generated columns, constraints, indexes on expressions.
+The databases that natxy writes hold none. Of ordinary tables, each row is read once, so that neither the work nor what
+is read can be much more than the file's size explains. Rows of a damaged file may share their pages.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -24,16 +26,17 @@ _FEWEST_BYTES: Final = 1 << 20
 _TIMES_READ: Final = 3
 _LONGEST: Final = (1 << 31) - 1  # that SQLite can be told
 _MOST_OBJECTS: Final = 100
+_MOST_PARTS: Final = 10_000
 _READING: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA,
                              sqlite3.SQLITE_TRANSACTION})  # fmt: skip
-_PRAGMAS: Final = frozenset({"page_count", "table_info", "user_version"})  # the first: of `serialize`
+_PRAGMAS: Final = frozenset({"page_count", "page_size", "table_info", "user_version"})
 _ORDINARY: Final = {
     # An index that SQLite makes for a constraint has no text.
     "table": re.compile(r'CREATE TABLE (?:"\w+"|\w+) ?\(.*', re.ASCII | re.DOTALL),
     "index": re.compile(r"|CREATE INDEX \w+ ON \w+ \(\w+\)", re.ASCII),
 }
-# `GENERATED ALWAYS AS (…)`, or `AS (…)` alone.
-_GENERATED: Final = re.compile(r"\bAS\b", re.IGNORECASE)
+# `GENERATED ALWAYS AS (…)`, or `AS (…)` alone; and constraints that a migration would look at.
+_CODE: Final = re.compile(r"\b(AS|CHECK)\b", re.IGNORECASE)
 
 
 class UntrustedDatabase(sqlite3.Connection):
@@ -80,7 +83,8 @@ class UntrustedDatabase(sqlite3.Connection):
         return sqlite3.SQLITE_DENY
 
     def _row(self, cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
-        self._bytes_left -= sum(len(each) for each in values if isinstance(each, (str, bytes)))
+        # A number has at least a byte in the file.
+        self._bytes_left -= sum(len(each) if isinstance(each, (str, bytes)) else 1 for each in values)
         if self._bytes_left < 0:
             raise sqlite3.DatabaseError("its rows hold more than the whole file: it is damaged")
         return sqlite3.Row(cursor, values)
@@ -98,14 +102,47 @@ def refuse_code(db: sqlite3.Connection, file: Path) -> None:
         declared = str(text or "")
         form = _ORDINARY.get(kind)
         is_ordinary = form is not None and isinstance(page, int) and page > 0 and form.fullmatch(declared)
-        if not is_ordinary or (kind == "table" and _GENERATED.search(declared)):
+        if not is_ordinary or (kind == "table" and _CODE.search(declared)):
             raise PlanError(
                 f"{file} is not read: its {kind} {name!r:.100} may hold code that is run when it is read, and natxy "
-                "makes none such; do not trust who gave you this file"
+                "makes none such. Drop it if it is yours, and do not trust the file otherwise"
             )
+
+
+def data_bytes(file: Path) -> int:
+    """Returns how many bytes of a file hold data. Holes cost nothing, and hold what explains no work."""
+    found = end = 0
+    with file.open("rb") as opened:
+        for _ in range(_MOST_PARTS):
+            try:
+                start = os.lseek(opened.fileno(), end, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    break
+                raise
+            end = os.lseek(opened.fileno(), start, os.SEEK_HOLE)
+            found += end - start
+    return found
+
+
+def check_size(db: UntrustedDatabase) -> None:
+    """Raises sqlite3.DatabaseError for more pages than the file's data, which a copy would have."""
+    ((pages,), (page_bytes,)) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    if pages * page_bytes > _FEWEST_BYTES + _TIMES_READ * db.size:
+        raise sqlite3.DatabaseError("it has more pages than data")
 
 
 def columns(db: sqlite3.Connection, table: str) -> set[str]:
     """Returns the names of a table's columns, none if there is no such table."""
+    return {str(row[1]) for row in _table_info(db, table)}
+
+
+def sorts_by_id(db: sqlite3.Connection, table: str) -> bool:
+    """Returns whether rows are kept in the order of their `id`, which is then free to ask for."""
+    keys = [(row[1], row[2], row[5]) for row in _table_info(db, table) if row[5]]
+    return keys == [("id", "INTEGER", 1)]
+
+
+def _table_info(db: sqlite3.Connection, table: str) -> list[Any]:
     quoted = table.replace('"', '""')
-    return {str(row[1]) for row in db.execute(f'PRAGMA table_info("{quoted}")')}
+    return db.execute(f'PRAGMA table_info("{quoted}")').fetchall()

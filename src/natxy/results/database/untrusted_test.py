@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import shutil
@@ -20,14 +21,14 @@ import pytest
 from natxy.errors import PlanError
 from natxy.results import RESULTS_FILE
 from natxy.results.database.schema import SCHEMA_NUMBER
-from natxy.results.database.untrusted import UntrustedDatabase, refuse_code
+from natxy.results.database.untrusted import UntrustedDatabase, data_bytes, refuse_code
 from natxy.results.reader import RunReader
 from natxy.results.store import RunStore
 from tests.support.sample_runs import quickstart
 
 _ENDLESS: Final = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 0"
-_MOST_CPU_S: Final = 2.0
-_MOST_KIB: Final = 200 * 1024
+# On a machine many times slower than those of today.
+_MOST_CPU_S: Final = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,13 @@ def generated_column(db: sqlite3.Connection, table: str) -> None:
     )
 
 
+def constraint(db: sqlite3.Connection, table: str) -> None:
+    """A migration of an old schema evaluates it: minutes within a single step of SQLite's."""
+    slow = "instr(hex(zeroblob(1000000)), hex(zeroblob(500000)) || '1') = 0"
+    db.execute(f"ALTER TABLE {table} ADD COLUMN slow TEXT CHECK (slow IS NULL OR {slow})")
+    db.execute("PRAGMA user_version = 12")
+
+
 def index_of_an_expression(db: sqlite3.Connection, table: str) -> None:
     db.execute(f"CREATE INDEX i ON {table} (abs(id))")
 
@@ -103,7 +111,7 @@ def _of(columns: list[str]) -> str:
 @pytest.mark.parametrize(
     "hostile",
     [
-        virtual_table, view, view_that_is_called_a_table, trigger, generated_column, index_of_an_expression,
+        virtual_table, view, view_that_is_called_a_table, trigger, generated_column, constraint, index_of_an_expression,
         too_many_tables,
     ],
 )  # fmt: skip
@@ -123,6 +131,43 @@ def test_rows_that_share_their_bytes_are_damage() -> None:
     db.execute("INSERT INTO one SELECT text FROM one, json_each(?)", (str([*range(20)]),))
     with db.bounded(), pytest.raises(sqlite3.DatabaseError, match="hold more than the whole file"):
         db.execute("SELECT text FROM one").fetchall()
+
+
+def test_rows_of_numbers_count_too() -> None:
+    db = UntrustedDatabase(":memory:", 1000)
+    db.execute("CREATE TABLE one (a, b, c, d)")
+    db.execute("INSERT INTO one SELECT 1, 1, 1, 1 FROM json_each(?)", (str([*range(1000)]),))
+    with db.bounded(), pytest.raises(sqlite3.DatabaseError, match="hold more than the whole file"):
+        db.execute("SELECT x.* FROM one x, one y").fetchall()
+
+
+def test_a_file_of_holes_has_the_size_of_its_data(run: Path) -> None:
+    file = run / RESULTS_FILE
+    size = data_bytes(file)
+    assert 0 < size <= file.stat().st_size
+    os.truncate(file, 1 << 40)
+    assert data_bytes(file) < 2 * size
+    with closing(sqlite3.connect(file)) as db:
+        # Of an old schema, which is copied.
+        db.execute("PRAGMA user_version = 12")
+        db.commit()
+    with suppress(PlanError):
+        RunReader(run)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20
+
+
+@pytest.mark.parametrize("id_", ["id", "id INTEGER", "id TEXT PRIMARY KEY"])
+def test_a_table_that_would_have_to_be_sorted_is_refused(run: Path, id_: str) -> None:
+    with closing(sqlite3.connect(run / RESULTS_FILE)) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        others = ", ".join(each for each in names(db, "session") if each != "id")
+        db.execute("ALTER TABLE session RENAME TO old")
+        db.execute(f"CREATE TABLE session ({id_}, {others})")
+        db.execute(f"INSERT INTO session SELECT id, {others} FROM old")
+        db.execute("DROP TABLE old")
+        db.commit()
+    with pytest.raises(PlanError, match=r"session\.id is no integer primary key"):
+        RunReader(run)
 
 
 def test_work_that_the_size_does_not_explain_ends() -> None:
@@ -172,7 +217,7 @@ def test_a_row_for_each_repetition_of_each_trial_ends_soon(run: Path) -> None:
     began = time.process_time()
     with suppress(PlanError):
         RunReader(run)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < _MOST_CPU_S
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -181,7 +226,6 @@ def test_damaged_files_are_answered_soon(run: Path, seed: int) -> None:
     file = run / RESULTS_FILE
     whole = file.read_bytes()
     dice = random.Random(seed)
-    began_with = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(100):
         bytes_ = bytearray(whole)
         for _ in range(dice.choice((1, 3, 30))):
@@ -194,7 +238,6 @@ def test_damaged_files_are_answered_soon(run: Path, seed: int) -> None:
         with suppress(PlanError):
             RunReader(run)
         assert time.process_time() - began < _MOST_CPU_S
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - began_with < _MOST_KIB
 
 
 def test_the_present_schema_is_read(run: Path) -> None:
