@@ -33,6 +33,7 @@ from natxy.results.records import RunState
 from natxy.results.trials import Purpose, TrialKind
 from natxy.run.run import run_plan
 from natxy.run.telling import run_started
+from natxy.untrusted.files import ForeignFolder
 from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
 from tests.support.browser import browser
@@ -171,11 +172,25 @@ def test_links_in_the_folder_are_not_followed_and_its_pages_have_no_origin(plan:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             fetched(address + "history.html")
         with urllib.request.urlopen(address + "report.html", timeout=HANG_S) as answer:
-            assert answer.headers["Content-Security-Policy"] == "sandbox allow-scripts allow-downloads"
+            policy = answer.headers["Content-Security-Policy"]
+            assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none'; ")
     (tmp_path / "run" / EVENTS_FILE).unlink()
     (tmp_path / "run" / EVENTS_FILE).symlink_to(tmp_path / "secret")
     done = natxy("watch", tmp_path / "run")
     assert (done.returncode, "is a link" in done.stderr) == (2, True), done.stderr
+
+
+def test_the_folder_of_a_run_in_a_campaign_is_no_link(plan: ResolvedPlan, tmp_path: Path) -> None:
+    night = Night(tmp_path / "night")
+    (tmp_path / "private").mkdir()
+    Run(tmp_path / "private/one", plan)
+    (night.folder / "runs").mkdir()
+    (night.folder / "runs/x").symlink_to(tmp_path / "private")
+    night.tell(JobStarted(**night.job("x")))
+    with served(night.folder) as (_, address):
+        assert 'href="runs/x/one/"' not in fetched(address)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetched(address + "runs/x/one/")
 
 
 def test_a_line_without_an_end_is_refused_soon(tmp_path: Path) -> None:
@@ -224,7 +239,7 @@ def test_what_cannot_be_shown_is_named(plan: ResolvedPlan, tmp_path: Path) -> No
 
 def test_a_course_is_shown_until_the_next_one_has_begun(plan: ResolvedPlan, tmp_path: Path) -> None:
     run = Run(tmp_path / "run", plan)
-    view = RunView(run.folder)
+    view = RunView(ForeignFolder(run.folder))
     assert view.parts()["course"] == "null"
     run.begin(1, 505_000)
     run.end(1, 505_000, Verdict.FAIL)
@@ -350,7 +365,7 @@ def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPla
 
 def test_a_run_that_waits_for_cores_says_so_in_the_matrix(plan: ResolvedPlan, tmp_path: Path) -> None:
     night = Night(tmp_path / "night")
-    view = CampaignView(night.folder)
+    view = CampaignView(ForeignFolder(night.folder))
     (night.folder / "runs/x").mkdir(parents=True)
     night.tell(JobStarted(**night.job("x")))
     assert view.read()
@@ -368,7 +383,7 @@ def test_a_run_that_waits_for_cores_says_so_in_the_matrix(plan: ResolvedPlan, tm
 
 def test_a_campaign_takes_cores_while_its_runs_measure_on_this_machine(plan: ResolvedPlan, tmp_path: Path) -> None:
     night = Night(tmp_path / "night")
-    view = CampaignView(night.folder)
+    view = CampaignView(ForeignFolder(night.folder))
     runs = {}
     for name, tester, core in (("x", "", 1), ("y", "root@tester", 0)):
         folder = night.folder / "runs" / name / "one"

@@ -27,7 +27,8 @@ from natxy.results.database.snapshot import snapshot
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState
-from natxy.untrusted.files import is_plain, opened
+from natxy.system.interrupts import dumped
+from natxy.untrusted.files import ForeignFolder
 from natxy.untrusted.texts import json_text, markdown
 
 PLAN_FILE: Final = "plan.yaml"
@@ -68,8 +69,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
     """
     database = database_of(folder)
     found = computed_from(RunReader.of_bytes(database)) | {RESULTS_FILE: database}
-    if is_plain(folder, FOREIGN_FILE):
-        with opened(folder, FOREIGN_FILE) as foreign:
+    of_run = ForeignFolder(folder)
+    if of_run.has(FOREIGN_FILE):
+        with of_run.opened(FOREIGN_FILE) as foreign:
             found[FOREIGN_FILE] = foreign.read()
     return found
 
@@ -116,7 +118,7 @@ def _conditions(run: RunRecord) -> str:
         "seed": run.seed,
         "engine": run.engine,
         "testbed": run.testbed,
-        "tester": run.tester.model_dump(mode="json") if run.tester else None,
+        "tester": dumped(run.tester) if run.tester else None,
         "machine": run.machine,
         **{f"{kind}s": sentences.get(kind, []) for kind in CaveatKind},
         "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},

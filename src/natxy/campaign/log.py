@@ -19,6 +19,7 @@ from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.system.interrupts import serialized
 from natxy.system.whole_file import appended_file
+from natxy.untrusted.files import ForeignFolder
 from natxy.untrusted.texts import safe_json
 
 INTERRUPTED: Final = "interrupted"
@@ -133,7 +134,8 @@ def read_log(folder: Path) -> list[Event]:
     """
     file = folder / LOG_FILE
     try:
-        *lines, _ = file.read_bytes().split(b"\n")
+        with ForeignFolder(folder).opened(LOG_FILE) as log:
+            *lines, _ = log.read().split(b"\n")
     except OSError as error:
         raise PlanError(f"{folder} is not the folder of a campaign: {LOG_FILE}: {error.strerror}") from error
     entries: list[Event] = []

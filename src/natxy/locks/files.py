@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from natxy.errors import DutError
 from natxy.system import ledger
 from natxy.system.interrupts import serialized
+from natxy.untrusted.files import make_own_folder
 
 # `natxy locks` looks by locking each file itself for a moment, and a new holder has not yet written its name.
 _LOOK_S: Final = 0.05
@@ -94,7 +95,8 @@ def _locked(file: Path, waiting: Callable[[Holder], None]) -> int:
     """Returns a descriptor of the locked file."""
     while True:
         try:
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own_folder(file.parent.parent)
+            make_own_folder(file.parent)
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise DutError(f"the lock {file} cannot be made: {error.strerror}. Make the folder writable") from error

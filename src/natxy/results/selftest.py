@@ -21,6 +21,7 @@ from natxy.plan.testbeds.tester_cores import form
 from natxy.system.interrupts import serialized
 from natxy.system.machine import describe_machine
 from natxy.system.whole_file import whole_file
+from natxy.untrusted.files import make_own_folder
 from natxy.untrusted.values import Real, Whole
 
 
@@ -182,7 +183,8 @@ def state_folder() -> Path:
 def save(found: SelfTest) -> Path:
     """Writes the self-test of a tester and returns the file. OSError when the state folder cannot be written."""
     file = state_folder() / found.tester.file_name
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_own_folder(file.parent.parent)
+    make_own_folder(file.parent)
     with whole_file(file) as out:
         out.write((serialized(found, indent=2) + "\n").encode())
     return file

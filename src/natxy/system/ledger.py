@@ -24,7 +24,7 @@ from natxy.errors import DutError
 from natxy.system.interrupts import serialized
 from natxy.system.network_namespace import own_cookie
 from natxy.system.process_owner import Owner, boot_id
-from natxy.untrusted.files import opened_own
+from natxy.untrusted.files import make_own_folder, opened_own
 
 FILE: Final = "ledger.json"
 
@@ -240,7 +240,7 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Iterator[list[Entry]]:
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own_folder(self._folder)
             # Lock the folder, so that no lock file is left.
             folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:

@@ -6,67 +6,106 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO, Final
 
 _OF_OTHERS: Final = 0o077
 _READ: Final = 0o044
 _ENTER: Final = 0o011
+_WRITE: Final = 0o022
 _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def opened(folder: PurePath, name: str) -> BinaryIO:
-    """Opens a regular file below the folder; `name` is relative, and no part of it may be a link.
+@dataclass(frozen=True)
+class ForeignFolder:
+    """A folder that others may write to. `below` is its path within `root`, and no part of that path may be a link."""
 
-    Raises OSError for anything else, such as a FIFO, and for a hard link to a file of another owner than the folder's.
-    """
-    *parents, last = PurePath(name).parts
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for each in parents:
-            below = os.open(each, _PLAIN | os.O_DIRECTORY, dir_fd=at)
+    root: Path
+    below: str = ""
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.below
+
+    def within(self, below: str) -> ForeignFolder:
+        return ForeignFolder(self.root, f"{self.below}/{below}" if self.below else below)
+
+    def opened(self, name: str) -> BinaryIO:
+        """Opens a regular file of the folder's own; `name` may have folders in it.
+
+        Raises OSError for anything else: for links, FIFOs, and hard links to a file of another owner than the folder's.
+        """
+        *parents, last = (*PurePath(self.below).parts, *PurePath(name).parts)
+        at = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for each in parents:
+                inner = os.open(each, _PLAIN | os.O_DIRECTORY, dir_fd=at)
+                os.close(at)
+                at = inner
+            file = os.open(last, _PLAIN, dir_fd=at)
+            try:
+                found, owner = os.fstat(file), os.fstat(at).st_uid
+                if not stat.S_ISREG(found.st_mode) or (found.st_uid != owner and found.st_nlink > 1):
+                    raise OSError(errno.EPERM, "not a regular file of this folder's own", str(self.path / name))
+                return os.fdopen(file, "rb")
+            except BaseException:
+                os.close(file)
+                raise
+        finally:
             os.close(at)
-            at = below
-        owner = os.fstat(at).st_uid
-        file = os.fdopen(os.open(last, _PLAIN, dir_fd=at), "rb")
-    finally:
-        os.close(at)
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode) or (found.st_uid != owner and found.st_nlink > 1):
-        file.close()
-        raise OSError(errno.EPERM, "not a regular file of this folder's own", str(folder / name))
-    return file
+
+    def has(self, name: str) -> bool:
+        """Returns whether `opened` would open this file."""
+        try:
+            self.opened(name).close()
+        except OSError:
+            return False
+        return True
 
 
 def opened_own(file: Path, others_may: int = _READ) -> BinaryIO:
-    """Opens a file that decides what natxy does. It and its folder are this user's, and nobody else can write to them.
+    """Opens a file that decides what natxy does: this user owns file and folder, and nobody else can write to them.
 
     Raises OSError, with the reason as its `strerror`, for any other file. `others_may`: the permissions that others may
     have to the file.
     """
-    opened_file = opened(file.parent, file.name)
-    for each, status, may in (
-        (file.parent, file.parent.stat(), _READ | _ENTER),
-        (file, os.fstat(opened_file.fileno()), others_may),
-    ):
-        # In a folder for everybody's files, such as /tmp, others replace none but their own.
-        is_shared = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
-        if status.st_uid != os.geteuid() or (status.st_mode & _OF_OTHERS & ~may and not is_shared):
-            opened_file.close()
-            mode = stat.S_IMODE(status.st_mode)
-            raise OSError(
-                errno.EPERM,
-                f"{each} belongs to user {status.st_uid} with mode {mode:03o}, and so natxy does not believe it: it "
-                f"has to be user {os.geteuid()}'s, and out of reach for others",
-                str(file),
-            )
-    return opened_file
-
-
-def is_plain(folder: PurePath, name: str) -> bool:
-    """Returns whether `opened` would open this file."""
+    check_own(file.parent)
+    found = ForeignFolder(file.parent).opened(file.name)
     try:
-        opened(folder, name).close()
-    except OSError:
-        return False
-    return True
+        _check_own(file, os.fstat(found.fileno()), others_may)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def make_own_folder(folder: Path) -> None:
+    """Makes a folder that this user alone can write to, or takes the permission to write to it from others.
+
+    Raises OSError, with the reason as its `strerror`, when it stays another user's or open to others.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid == os.geteuid() and status.st_mode & _WRITE and not status.st_mode & stat.S_ISVTX:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~_WRITE)
+    check_own(folder)
+
+
+def check_own(folder: Path) -> None:
+    """Raises OSError, with the reason as its `strerror`, unless this user alone can write to the folder."""
+    _check_own(folder, folder.stat(), _READ | _ENTER)
+
+
+def _check_own(path: Path, status: os.stat_result, others_may: int) -> None:
+    # In a folder for everybody's files, such as /tmp, others replace none but their own.
+    is_shared = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_uid == os.geteuid() and (is_shared or not status.st_mode & _OF_OTHERS & ~others_may):
+        return
+    raise OSError(
+        errno.EPERM,
+        f"{path} belongs to user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):03o}, so that others decide "
+        f"what is in it: `chown {os.geteuid()} {path}` and `chmod go-rwx {path}`, unless others have written to it",
+        str(path),
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.untrusted.files import is_plain, opened, opened_own
+from natxy.untrusted.files import ForeignFolder, make_own_folder, opened_own
 
 
 @pytest.fixture
@@ -54,19 +54,21 @@ def test_only_files_of_the_folders_own_are_read(
     folder: Path, secret: Path, place: Callable[[Path, Path], None]
 ) -> None:
     place(folder, secret)
+    before = os.listdir("/proc/self/fd")
     with pytest.raises(OSError, match=r"file|runs|links|directory"):
-        opened(folder, "runs/file")
-    assert not is_plain(folder, "runs/file")
+        ForeignFolder(folder).opened("runs/file")
+    assert not ForeignFolder(folder).within("runs").has("file")
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_file_is_read_also_where_it_has_another_owner_or_name(folder: Path, secret: Path) -> None:
     os.link(secret, folder / "runs/file")
-    with opened(folder, "runs/file") as file:
+    with ForeignFolder(folder).opened("runs/file") as file:
         assert file.read() == b"secret"
     (folder / "file").write_bytes(b"own")
-    with opened(folder, "file") as file:
+    with ForeignFolder(folder).opened("file") as file:
         assert file.read() == b"own"
-    assert is_plain(folder, "file")
+    assert ForeignFolder(folder).has("file")
 
 
 @pytest.fixture
@@ -110,3 +112,24 @@ def test_what_another_user_made_decides_nothing(own: Path) -> None:
     os.chown(own.parent, 65534, 65534)
     with pytest.raises(PermissionError, match="belongs to user 65534"):
         opened_own(own)
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o775, 0o777])
+def test_a_folder_of_ones_own_is_taken_from_others(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "a" / "natxy"
+    before = os.umask(0)
+    try:
+        make_own_folder(folder)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(mode)
+    make_own_folder(folder)
+    assert folder.stat().st_mode & 0o777 == mode & ~0o022
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    with pytest.raises(PermissionError, match=f"belongs to user 65534 .*chown 0 {tmp_path}"):
+        make_own_folder(tmp_path)

@@ -17,6 +17,7 @@ from typing import Final
 from natxy.campaign.jobs.model import Place
 from natxy.errors import DutError
 from natxy.system.ledger import default_folder
+from natxy.untrusted.files import make_own_folder
 
 _CLIENT: Final = "labgrid-client"
 _LOOK_S: Final = 0.2
@@ -118,7 +119,8 @@ def _only_attempt(holder: str, wanted: Callable[[], bool]) -> Iterator[int]:
     """
     # The lock is free when nobody has the file open any more, however they ended. No other user can enter the folder.
     folder = default_folder() / "places"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(folder.parent)
+    make_own_folder(folder)
     file = folder / hashlib.blake2b(holder.encode(), digest_size=16).hexdigest()
     attempt = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:

@@ -13,7 +13,7 @@ import secrets
 from pathlib import Path
 
 from natxy.system.whole_file import whole_file
-from natxy.untrusted.files import opened_own
+from natxy.untrusted.files import make_own_folder, opened_own
 
 _BYTES = 32
 
@@ -36,7 +36,7 @@ def _secret() -> bytes:
                 if len(known := kept.read()) == _BYTES:
                     return known
         new = secrets.token_bytes(_BYTES)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_own_folder(file.parent)
         with whole_file(file, own_folder=True) as out:
             os.fchmod(out.fileno(), 0o600)
             out.write(new)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from natxy.campaign import LOG_FILE
 from natxy.campaign.attempt.task import last_lines
@@ -17,7 +16,7 @@ from natxy.campaign.telling import told
 from natxy.errors import PlanError
 from natxy.events.lines import EVENTS_FILE
 from natxy.report.page.campaign import Cell, cell
-from natxy.untrusted.files import is_plain, opened
+from natxy.untrusted.files import ForeignFolder
 from natxy.untrusted.texts import plain
 from natxy.watch.page.follow import MOST_LINES, Follower
 from natxy.watch.page.shell import other_pages, rendered
@@ -28,7 +27,7 @@ class CampaignView:
 
     charts = False
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: ForeignFolder) -> None:
         self._folder = folder
         self._size = -1
         self._measuring: dict[str, Follower] = {}
@@ -85,10 +84,10 @@ class CampaignView:
         return {name: json.dumps(text) for name, text in texts.items()}
 
     def _read_log(self) -> bool:
-        size = (self._folder / LOG_FILE).stat().st_size
+        size = (self._folder.path / LOG_FILE).stat().st_size
         if size == self._size:
             return False
-        self._campaign = read_campaign(self._folder)
+        self._campaign = read_campaign(self._folder.path)
         self._size = size
         now = set(self._measured_now())
         self._measuring = {folder: follower for folder, follower in self._measuring.items() if folder in now}
@@ -103,19 +102,19 @@ class CampaignView:
         if follower := self._measuring.get(folder):
             return follower.read()
         # A run behind ssh has no events here before it comes home, and one that waits for cores none at all.
-        if not (self._folder / folder / EVENTS_FILE).is_file():
+        if not self._folder.has(f"{folder}/{EVENTS_FILE}"):
             before = self._printed.get(folder)
             self._printed[folder] = self._last_line(folder)
             return self._printed[folder] != before
-        self._measuring[folder] = Follower(self._folder / folder)
+        self._measuring[folder] = Follower(self._folder.within(folder))
         return True
 
     def _cell(self, job: JobResult | None) -> Cell | None:
         """Returns what the matrix shows of a job, with a link to the page of its run."""
-        shown = cell(job, self._folder)
+        shown = cell(job, self._folder.path)
         if job is None or shown is None:
             return None
-        link = f"{job.folder}/" if job.folder and is_plain(self._folder, f"{job.folder}/{EVENTS_FILE}") else ""
+        link = f"{job.folder}/" if job.folder and self._folder.has(f"{job.folder}/{EVENTS_FILE}") else ""
         return replace(shown, text=self._doing(job) if job.state is JobState.RUNNING else shown.text, link=link)
 
     def _doing(self, job: JobResult) -> str:
@@ -132,7 +131,7 @@ class CampaignView:
     def _last_line(self, folder: str) -> str:
         """Returns the last line that a run printed, such as that it waits for cores; an empty one if there is none."""
         try:
-            with opened(self._folder, f"{folder}.log") as log:
+            with self._folder.opened(f"{folder}.log") as log:
                 lines = last_lines(log)
         except OSError:
             return ""

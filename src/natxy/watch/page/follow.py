@@ -7,7 +7,6 @@ import io
 import os
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -21,7 +20,7 @@ from natxy.report.charts.search import SearchStep
 from natxy.results import RESULTS_FILE
 from natxy.results.trials import Purpose
 from natxy.search.outcome import Outcome
-from natxy.untrusted.files import is_plain, opened
+from natxy.untrusted.files import ForeignFolder
 from natxy.watch.plain import PlainWatch
 from natxy.watch.state import Second, State
 
@@ -37,10 +36,10 @@ class Follower:
     `course` has the seconds of the experiment's latest trial with two of them or more, which `course_title` names.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: ForeignFolder) -> None:
         """Raises PlanError when the folder has no events, or those of another version."""
         self._folder = folder
-        self._file = folder / EVENTS_FILE
+        self._file = folder.path / EVENTS_FILE
         self._read_to = self._lines = 0
         self.state = State()
         self.last: Event | None = None
@@ -50,23 +49,23 @@ class Follower:
         self.course_title = ""
         self._text = io.StringIO()
         self._plain = PlainWatch(Console(file=self._text, markup=False, emoji=False, highlight=False))
-        if not is_plain(folder, EVENTS_FILE):
+        if not folder.has(EVENTS_FILE):
             if os.path.lexists(self._file):
                 raise PlanError(f"{self._file} is a link, or no regular file of that folder's own: it is not read")
-            if (folder / RESULTS_FILE).is_file():
+            if (folder.path / RESULTS_FILE).is_file():
                 raise PlanError(
-                    f"{folder} is a run without {EVENTS_FILE}, by an earlier natxy: `natxy report` shows it"
+                    f"{folder.path} is a run without {EVENTS_FILE}, by an earlier natxy: `natxy report` shows it"
                 )
             raise PlanError(
-                f"{folder}: nothing has begun there yet, neither a run ({EVENTS_FILE}) nor a campaign ({LOG_FILE}). "
-                "Give the folder of one, and if it has only just been started, try again in some seconds"
+                f"{folder.path}: nothing has begun there yet, neither a run ({EVENTS_FILE}) nor a campaign "
+                f"({LOG_FILE}). Give the folder of one, and if it has only just been started, try again in some seconds"
             )
         self.read()
 
     def read(self) -> bool:
         """Takes what has been written since; returns whether anything was."""
         before = self._lines
-        with opened(self._folder, EVENTS_FILE) as file:
+        with self._folder.opened(EVENTS_FILE) as file:
             file.seek(self._read_to)
             rest = b""
             while chunk := file.read(_AT_ONCE):

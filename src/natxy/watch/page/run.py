@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from natxy.events.trials import TrialFinished
@@ -16,6 +15,7 @@ from natxy.report.charts.search import search_chart
 from natxy.report.charts.series import course_chart
 from natxy.results.records import State as Ended
 from natxy.results.trials import KIND_WORDS
+from natxy.untrusted.files import ForeignFolder
 from natxy.untrusted.texts import json_text, plain, plain_within
 from natxy.untrusted.values import utc
 from natxy.watch.page.follow import Follower
@@ -32,7 +32,7 @@ class RunView:
 
     charts = True
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: ForeignFolder) -> None:
         self._folder = folder
         self._follower = Follower(folder)
         self.read = self._follower.read

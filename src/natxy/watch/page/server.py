@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from natxy.campaign import LOG_FILE
 from natxy.errors import PlanError
-from natxy.untrusted.files import opened
+from natxy.untrusted.files import ForeignFolder
 from natxy.watch.page.campaign import CampaignView
 from natxy.watch.page.run import RunView
 from natxy.watch.page.shell import OTHER_PAGES, View, charts_script, other_pages, page, problem, script
@@ -45,7 +45,10 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 # These pages have policies of their own, unless somebody else wrote them.
-_OF_THE_FOLDER: Final = _HEADERS | {"Content-Security-Policy": "sandbox allow-scripts allow-downloads"}
+_OF_THE_FOLDER: Final = _HEADERS | {
+    "Content-Security-Policy": "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+}
 
 
 class OwnCores:
@@ -65,7 +68,7 @@ class Viewed:
     The one of a campaign knows all cores that measure, and is read whenever someone looks at a run of it.
     """
 
-    def __init__(self, view: View, folder: Path, campaign: Viewed | None = None) -> None:
+    def __init__(self, view: View, folder: ForeignFolder, campaign: Viewed | None = None) -> None:
         self._view = view
         self._campaign = campaign
         self._own_cores = None if campaign else OwnCores()
@@ -83,7 +86,7 @@ class Viewed:
 
     def other(self, name: str) -> Response:
         try:
-            file = opened(self._folder, name)
+            file = self._folder.opened(name)
         except OSError:
             return Response("this page has not been written", status_code=404, headers=_HEADERS)
         return StreamingResponse(_chunks(file), media_type="text/html", headers=_OF_THE_FOLDER)
@@ -141,9 +144,9 @@ class Pages:
 
     def __init__(self, folder: Path) -> None:
         """Raises PlanError when the folder is neither a run's nor a campaign's."""
-        self._folder = folder
-        self._campaign = CampaignView(folder) if (folder / LOG_FILE).is_file() else None
-        self._viewed = {"": Viewed(self._campaign or RunView(folder), folder)}
+        self._folder = ForeignFolder(folder)
+        self._campaign = CampaignView(self._folder) if self._folder.has(LOG_FILE) else None
+        self._viewed = {"": Viewed(self._campaign or RunView(self._folder), self._folder)}
 
     def of(self, request: Request) -> Viewed:
         """Returns what a request's address names. Raises HTTPException (404) when that cannot be shown."""
@@ -153,7 +156,8 @@ class Pages:
             if not self._campaign or below not in self._campaign.runs:
                 raise HTTPException(404)
             try:
-                self._viewed[below] = Viewed(RunView(self._folder / below), self._folder / below, self._viewed[""])
+                folder = self._folder.within(below)
+                self._viewed[below] = Viewed(RunView(folder), folder, self._viewed[""])
             except PlanError as error:
                 raise HTTPException(404, str(error)) from error
         return self._viewed[below]

@@ -7,13 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Final, Protocol
 
 from natxy.report.page.history import HISTORY_FILE
 from natxy.report.page.html import REPORT_FILE
 from natxy.report.page.shared import environment, style, with_vega
-from natxy.untrusted.files import is_plain
+from natxy.untrusted.files import ForeignFolder
 from natxy.untrusted.texts import html
 
 # All texts of a run or a campaign are untrusted, and escaped.
@@ -23,9 +22,9 @@ OTHER_PAGES: Final = (REPORT_FILE, HISTORY_FILE)
 """The pages that `natxy report`, `natxy history` and the end of a run or a campaign write into a folder."""
 
 
-def other_pages(folder: Path) -> Sequence[str]:
-    """Returns those of them that the folder has."""
-    return [page for page in OTHER_PAGES if is_plain(folder, page)]
+def other_pages(folder: ForeignFolder) -> Sequence[str]:
+    """Returns which of these pages the folder has."""
+    return [page for page in OTHER_PAGES if folder.has(page)]
 
 
 class View(Protocol):
