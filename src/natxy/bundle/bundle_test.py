@@ -184,6 +184,7 @@ def commented(files: dict[str, bytes]) -> bytes:
         (lambda files: entries({"README.md": b"another"}) + entries(files), True),
         (lambda files: b"#!/bin/sh\n" + entries(files), True),
         (commented, True),
+        (lambda files: entries(files) + b"behind", True),
     ],
 )
 def test_a_zip_file_of_another_shape_is_refused(
@@ -196,6 +197,24 @@ def test_a_zip_file_of_another_shape_is_refused(
             verify(path)
     else:
         verify(path)
+
+
+@pytest.mark.parametrize("at", [8, 14, 18, 22, 30])
+def test_a_header_that_contradicts_the_directory_is_refused(at: int, files: dict[str, bytes], tmp_path: Path) -> None:
+    """Changes method, hash, both sizes, and name."""
+    changed = bytearray(entries(with_new_sums(files)))
+    changed[at] ^= 1
+    (tmp_path / "run.zip").write_bytes(changed)
+    with pytest.raises(PlanError, match=r"no bundle|has not the shape"):
+        verify(tmp_path / "run.zip")
+
+
+@pytest.mark.parametrize("limit", [100, 20_000])
+def test_a_bundle_of_large_files_is_verified(
+    limit: int, files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", limit)
+    assert verify(zipped(tmp_path, files)).file_count == 8
 
 
 def test_another_plan_is_found_whatever_version_made_the_bundle(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import struct
@@ -37,7 +38,14 @@ _MODE: Final = 0o644
 _DAMAGES: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, ValueError, NotImplementedError, EOFError, RuntimeError,
 )  # fmt: skip
-_LOCAL_HEADER_BYTES: Final = 30
+# The parts of a zip file (PKWARE's APPNOTE §4.3): a file's header without version and time, the sizes of a large file
+# behind it, and the lengths of an entry in the directory and of what ends a zip file and a large one.
+_HEADER: Final = struct.Struct("<4s2xHH4xLLLHH")
+_LARGE: Final = struct.Struct("<HHQQ")
+_ELSEWHERE: Final = 0xFFFFFFFF
+_IN_DIRECTORY_BYTES: Final = 46
+_END_BYTES: Final = 22
+_LARGE_END_BYTES: Final = 76
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # As `file_name` makes it, but no other folder than one below that where it is unpacked.
 _FOLDER: Final = re.compile(r"(?!\.+$)[\w.-]+", re.ASCII)
@@ -63,15 +71,7 @@ def read(path: Path) -> dict[str, bytes]:
     """
     try:
         found = _from_folder(path) if path.is_dir() else _from_zip(path)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        ValueError,
-        NotImplementedError,
-        EOFError,
-        RuntimeError,
-    ) as error:
+    except _DAMAGES as error:
         raise PlanError(f"{path} is no bundle, or is damaged: {error}") from error
     except OSError as error:
         raise PlanError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -104,22 +104,51 @@ def _from_zip(path: Path) -> dict[str, bytes]:
 def _check_shape(path: Path, archive: zipfile.ZipFile) -> None:
     """Raises PlanError unless the zip file has the shape that `write_zip` gives it, so that all programs read the same.
 
-    Others could make links of its files, give them other permissions, or see another zip file in front of it.
+    Others could make links of its files, give them other permissions, believe the header beside a file instead of the
+    directory, or see another zip file in front of this one or behind it.
     """
-    end = 0
-    for each in archive.infolist():
-        mode = each.external_attr >> 16
-        is_plain = mode in (_MODE, stat.S_IFREG | _MODE) and not each.flag_bits and not each.extra and not each.comment
-        if not is_plain or each.header_offset != end:
-            break
-        end += _LOCAL_HEADER_BYTES + len(each.filename.encode()) + each.compress_size
-    else:
-        if end == archive.start_dir and not archive.comment:
+    with path.open("rb") as file:
+        if _has_own_shape(file, archive):
             return
     raise PlanError(
         f"{path} has not the shape of a zip file that natxy writes, and programs may unpack it in other ways than "
         "natxy reads it; if you made it of an unpacked bundle, verify the folder"
     )
+
+
+def _has_own_shape(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
+    end = directory_bytes = 0
+    for each in archive.infolist():
+        is_plain = each.external_attr >> 16 in (_MODE, stat.S_IFREG | _MODE) and not each.flag_bits and not each.comment
+        # Its directory has the numbers of a large file in an extra field.
+        is_large = max(each.file_size, each.compress_size, each.header_offset) > zipfile.ZIP64_LIMIT
+        header_bytes = _length_of_header(file, each)
+        if not is_plain or (each.extra and not is_large) or each.header_offset != end or not header_bytes:
+            return False
+        end += header_bytes + each.compress_size
+        directory_bytes += _IN_DIRECTORY_BYTES + len(each.filename.encode()) + len(each.extra)
+    tail_bytes = _END_BYTES + (_LARGE_END_BYTES if end > zipfile.ZIP64_LIMIT else 0)
+    whole_bytes = file.seek(0, os.SEEK_END)
+    return end == archive.start_dir and end + directory_bytes + tail_bytes == whole_bytes
+
+
+def _length_of_header(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
+    """Returns the length of the header in front of a file, 0 if it says something else than the directory."""
+    file.seek(entry.header_offset)
+    found = file.read(_HEADER.size)
+    if len(found) < _HEADER.size:
+        return 0
+    signature, flags, method, crc, *sizes, name_bytes, extra_bytes = _HEADER.unpack(found)
+    name, extra = file.read(name_bytes), file.read(extra_bytes)
+    if sizes == [_ELSEWHERE, _ELSEWHERE] and len(extra) == _LARGE.size:
+        kind, length, *swapped = _LARGE.unpack(extra)
+        sizes = swapped[::-1] if (kind, length) == (1, _LARGE.size - 4) else []
+    elif extra:
+        return 0
+    said = (signature, flags, method, crc, sizes, name)
+    sizes_known = [entry.compress_size, entry.file_size]
+    known = (b"PK\3\4", 0, entry.compress_type, entry.CRC, sizes_known, entry.filename.encode())
+    return _HEADER.size + name_bytes + extra_bytes if said == known else 0
 
 
 def _check(path: Path, entries: list[tuple[str, int]]) -> None:
