@@ -28,7 +28,9 @@ _EARLIER: Final = timedelta(days=1)
 
 
 def make_certificates(folder: Path) -> None:
-    """Makes a folder with a key, its certificate, and that of the authority that signed it, whose key is thrown away.
+    """Makes a folder with a key, the key's certificate, and the certificate of the authority that signed both.
+
+    The authority's key is thrown away, so that nobody can sign further certificates.
 
     Raises PlanError when the folder exists or cannot be made.
     """

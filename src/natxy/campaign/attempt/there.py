@@ -34,6 +34,7 @@ _AGAIN_S: Final = 5.0
 _TO_CLEAN_UP_S: Final = 120.0
 _NO_NATXY: Final = 127
 _MOST_BYTES: Final = 4 << 30
+_MOST_FILES: Final = 100
 _CHUNK: Final = 1 << 20
 # natxy's own files have such names, and none begins with a dot.
 _FILE: Final = re.compile(r"\w[\w.-]*", re.ASCII)
@@ -174,7 +175,10 @@ def _extract(archive: Path, folder: Path) -> None:
     try:
         # Nothing is unpacked by a decompressor, and the archive is bounded.
         with tarfile.open(archive, "r:") as tar:
-            for member in tar:
+            for number, member in enumerate(tar):
+                # Python's tarfile goes back by a negative size, and so reads the same member for ever.
+                if number >= _MOST_FILES or member.size < 0:
+                    raise DutError("what it sent as its run's folder is none that natxy makes")
                 within, _, name = member.name.rpartition("/")
                 if within != "run" or not _FILE.fullmatch(name) or not member.isfile() or member.issparse():
                     continue
@@ -188,7 +192,7 @@ def _extract(archive: Path, folder: Path) -> None:
 async def _bring_home(connection: asyncssh.SSHClientConnection, as_root: Sequence[str], there: str, here: Path) -> None:
     """Replaces the folder here by the one there, if there is one."""
     archive, fresh = (here.with_name(f"{here.name}.{ending}") for ending in ("tar", "new"))
-    script = 'cd "$1" && { [ ! -d run ] || tar --format=gnu -cf - run; }'
+    script = 'cd "$1" && { [ ! -d run ] || tar -cf - run; }'
     try:
         with archive.open("wb") as out:
             await _sent(connection, _command(as_root, script, there), out)
@@ -204,7 +208,9 @@ async def _bring_home(connection: asyncssh.SSHClientConnection, as_root: Sequenc
 
 async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[bytes]) -> None:
     """Writes what a command prints. Raises DutError when it fails, or prints more than a run's folder holds."""
-    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
+    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
+        command, encoding=None, stderr=asyncssh.DEVNULL
+    )
     async with process:
         left = _MOST_BYTES
         while chunk := await process.stdout.read(_CHUNK):
@@ -213,6 +219,8 @@ async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[
                 process.close()
                 raise DutError(f"its run's folder is more than the {_MOST_BYTES:,} bytes that natxy fetches")
             out.write(chunk)
-        said = (await process.stderr.read(_CHUNK)).decode(errors="replace").strip()
-    if process.returncode:
-        raise DutError(f"its run's folder could not be fetched; it printed: {said or 'nothing'}")
+        code = (await process.wait()).returncode
+    if code is None:
+        raise _LostError("the connection was lost")
+    if code:
+        raise DutError(f"its run's folder could not be fetched: tar ended there with {code}")

@@ -265,6 +265,23 @@ def test_what_is_no_tar_is_said(sent: bytes, tmp_path: Path) -> None:
         there_module._extract(tmp_path / "tar", tmp_path / "new")
 
 
+def test_a_member_before_the_archives_beginning_ends_it(tmp_path: Path) -> None:
+    first, again = tarfile.TarInfo("run/x"), tarfile.TarInfo("run/y")
+    header = bytearray(again.tobuf())
+    header[124:136] = (256**12 - 512).to_bytes(12)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    (tmp_path / "tar").write_bytes(first.tobuf() + bytes(header) + bytes(1024))
+    with pytest.raises(DutError, match="none that natxy makes"):
+        there_module._extract(tmp_path / "tar", tmp_path / "new")
+
+
+def test_a_folder_of_too_many_files_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "tar").write_bytes(archive(*[(f"run/x{number}", tarfile.REGTYPE, b"") for number in range(101)]))
+    with pytest.raises(DutError, match="none that natxy makes"):
+        there_module._extract(tmp_path / "tar", tmp_path / "new")
+
+
 def test_a_tester_that_sends_without_end_is_left(
     tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
