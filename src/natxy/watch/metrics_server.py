@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HTTP server within the process that measures: whoever connects, and how often, costs that process little.
 
-Few connections are served at a time, and each for a few seconds at most. Others wait in the kernel, unaccepted, where
-they have neither a file descriptor nor a thread here.
+Few connections are served at a time, each for a few seconds at most, and a new connection takes the place of the
+oldest. Others wait in the kernel, unaccepted, where they have neither a file descriptor nor a thread here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import socket
 import threading
 import time
+from contextlib import suppress
 from socketserver import ThreadingMixIn
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -32,6 +33,7 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
     def __init__(self, host: str, port: int) -> None:
         [(self.address_family, _, _, _, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         self._places = threading.Semaphore(_AT_ONCE)
+        self._served: dict[socket.socket, None] = {}
         super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
 
     def serve_until_shutdown(self) -> None:
@@ -47,15 +49,22 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
 
     def get_request(self) -> tuple[socket.socket, Any]:
         time.sleep(_PACE_S)
-        if not self._places.acquire(timeout=_POLL_S):
-            raise BlockingIOError("all places are taken")
+        if not self._places.acquire(blocking=False):
+            # Whoever asks at once has long been answered: the oldest makes room.
+            with suppress(OSError, StopIteration, RuntimeError):
+                next(iter(self._served)).shutdown(socket.SHUT_RDWR)
+            if not self._places.acquire(timeout=_POLL_S):
+                raise BlockingIOError("all places are taken")
         try:
-            return super().get_request()
+            request, address = super().get_request()
         except BaseException:
             self._places.release()
             raise
+        self._served[request] = None
+        return request, address
 
     def shutdown_request(self, request: Any) -> None:
+        self._served.pop(request, None)
         super().shutdown_request(request)
         self._places.release()
 

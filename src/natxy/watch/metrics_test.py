@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import urllib.request
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,15 @@ def test_a_taken_port_is_named() -> None:
             serving(Metrics(), port, pytest.fail),
         ):
             pass
+
+
+def test_who_asks_gets_an_answer_beside_those_who_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("natxy.watch.metrics_server._LONGEST_S", 600.0)
+    with serving(Metrics(), "0", pytest.fail) as address, ExitStack() as stack:
+        port = int(address.split(":")[2].removesuffix("/metrics"))
+        for _ in range(20):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))).sendall(b"GET / HTTP/1.1\r\n")
+        assert "natxy_running" in fetched(address)
 
 
 def test_the_last_values_can_be_fetched_by_who_fetches_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
