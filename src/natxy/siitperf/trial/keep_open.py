@@ -33,15 +33,23 @@ _STALLED_S: Final = 10.0
 _FAREWELL: Final = frozenset({"ports.close", "trial.abort"})
 
 
+class _TakenError(Exception):
+    """Says that another user has taken the address of the keeper."""
+
+
 def main(name: str, idle_s: float, argv: list[str]) -> None:
     address = f"\0natxy-siitperf-{name}"
     asked: bytes | None = b""
     is_own = False
     # A keeper of others that was about to end leaves calls without an answer, and its address once its engine is gone.
     while asked is not None and not is_own:
-        keeper = _connected(address)
-        if keeper is None:
-            keeper, is_own = _started(address, idle_s, argv)
+        try:
+            keeper = _connected(address)
+            if keeper is None:
+                keeper, is_own = _started(address, idle_s, argv)
+        except _TakenError:
+            # An engine for this call alone. What was asked before was asked of a keeper that is gone.
+            os.execvp(argv[0], argv)
         with keeper:
             asked = _pass_on(keeper, asked)
 
@@ -55,7 +63,8 @@ def _connected(address: str) -> socket.socket | None:
         return None
     # Abstract addresses have no permissions.
     if not _is_own(connection):
-        sys.exit(f"another user has taken the address @{address[1:]}")
+        connection.close()
+        raise _TakenError(address)
     return connection
 
 

@@ -101,6 +101,29 @@ def test_a_call_at_the_end_of_an_engine_waits_for_that_and_begins_another(log: P
     assert log.read_text().splitlines()[:4] == ["begins", "is asked to end", "has ended", "begins"]
 
 
+SQUATTER = """
+import os, socket, sys, time
+os.setuid(65534)
+with socket.socket(socket.AF_UNIX) as taken:
+    taken.bind("\\0" + sys.argv[1])
+    taken.listen()
+    print("taken", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_who_takes_the_address_does_not_stop_a_call(log: Path) -> None:
+    address = f"natxy-siitperf-test-{os.getpid()}-{log.parent.name}"
+    with subprocess.Popen([sys.executable, "-c", SQUATTER, address], stdout=subprocess.PIPE) as squatter:
+        assert squatter.stdout
+        assert squatter.stdout.readline() == b"taken\n"
+        first, second = engine(call(log, 60)), engine(call(log, 60))
+        squatter.kill()
+    assert first != second
+    wait_until(lambda: all_ended(log))
+
+
 STRANGER = """
 import os, socket, sys, time
 os.setuid(65534)
