@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds up JUnit files, one of each test runner, and prints one line: `N passed, N failed, N skipped`.
 
+Before that line, each test that failed has one of its own, with the beginning of the reason.
 A file that is missing, unreadable or empty of tests belongs to a runner that did not run: the exit code is 1 then.
 With `--skips LIST` it is also 1 if a test was skipped that LIST does not have. Each line of LIST is a pattern, such as
 `tests.gateways.tayga_test.*`, and after a `#` the reason why the test need not run.
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 
@@ -30,10 +32,13 @@ class Count:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+_LONGEST_REASON: Final = 300
+
+
 def count(junit: Path) -> Count:
     total = Count()
     for case in ElementTree.parse(junit).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
+        if _failure(case) is not None:
             total += Count(failed=1)
         elif case.find("skipped") is not None:
             total += Count(skipped=1)
@@ -42,12 +47,30 @@ def count(junit: Path) -> Count:
     return total
 
 
+def failures(junit: Path) -> Iterator[tuple[str, str]]:
+    """Yields the name of each test that failed, and the first line of the reason, which may be cut short."""
+    for case in ElementTree.parse(junit).iter("testcase"):
+        failure = _failure(case)
+        if failure is not None:
+            reason = (failure.get("message") or failure.text or "").strip()
+            yield _name(case), reason.partition("\n")[0][:_LONGEST_REASON]
+
+
 def skips(junit: Path) -> Iterator[tuple[str, str]]:
     """Yields the name of each test that was skipped, and why."""
     for case in ElementTree.parse(junit).iter("testcase"):
         skipped = case.find("skipped")
         if skipped is not None:
-            yield f"{case.get('classname', '')}.{case.get('name', '')}", skipped.get("message", "")
+            yield _name(case), skipped.get("message", "")
+
+
+def _failure(case: ElementTree.Element) -> ElementTree.Element | None:
+    failure = case.find("failure")
+    return case.find("error") if failure is None else failure
+
+
+def _name(case: ElementTree.Element) -> str:
+    return f"{case.get('classname', '')}.{case.get('name', '')}"
 
 
 def allowed_skips(file: Path) -> list[str]:
@@ -77,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     complete = True
     for file in given.files:
         try:
-            counted = count(file)
+            counted, failed = count(file), [*failures(file)]
             refused = [skip for skip in skips(file) if not any(fnmatchcase(skip[0], pattern) for pattern in allowed)]
         except (OSError, ElementTree.ParseError) as error:
             print(f"{file}: not counted: {error}", file=sys.stderr)
@@ -86,6 +109,8 @@ def main(arguments: Sequence[str]) -> int:
         if counted == Count():
             print(f"{file}: holds no test", file=sys.stderr)
             complete = False
+        for name, why in failed:
+            print(f"failed: {name}: {why}", file=sys.stderr)
         for name, why in refused:
             print(f"{name}: skipped, and not in {given.skips}: {why}", file=sys.stderr)
             complete = False

@@ -20,6 +20,16 @@ def test_every_outcome_is_counted_once(tmp_path: Path) -> None:
     assert count(file) == Count(passed=2, failed=2, skipped=1)
 
 
+def test_failed_tests_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = (
+        '<testcase classname="m" name="a"><failure message="frames are missing&#10;assert 1 == 2">x</failure></testcase>'
+        f'<testcase classname="m" name="b"><error>{"y" * 1000}</error></testcase>'
+    )
+    (tmp_path / "a.xml").write_text(f"<testsuite>{failed}</testsuite>")
+    assert main([str(tmp_path / "a.xml")]) == 1
+    assert capsys.readouterr().err == f"failed: m.a: frames are missing\nfailed: m.b: {'y' * 300}\n"
+
+
 def test_files_are_added_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.xml", "b.xml"):
         (tmp_path / name).write_text('<testsuite><testcase name="a"/></testsuite>')

@@ -17,7 +17,7 @@ import typer
 from natxy.cli.console import LastingConsole
 from natxy.errors import NatxyError, PlanError
 from natxy.shipped import page
-from natxy.system.interrupts import INTERRUPTED, end_at_once, forget
+from natxy.system.interrupts import INTERRUPTED, end_at_once, forget, interrupt
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY: Final = {errno.EMFILE, errno.ENFILE}
@@ -73,7 +73,7 @@ def _interrupts_as_exceptions() -> Iterator[None]:
         yield
         return
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
         yield
     finally:
         signal.signal(signal.SIGINT, end_at_once)

@@ -8,7 +8,9 @@ while the run goes on.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -37,6 +39,9 @@ from natxy.system.process_owner import Owner
 
 KILLED: Final = "natxy was killed"
 """The reason stored with experiments and repetitions that were running when their process ended."""
+
+# The kernel takes a millisecond for the load of hundreds of cores, as long as a short trial.
+_LOAD_S: Final = 0.5
 
 
 def timestamp() -> str:
@@ -71,6 +76,7 @@ class RunStore:
             raise PlanError(f"{path} is a link; resume the run in the folder that it leads to")
         if path.exists() != resume:
             raise FileNotFoundError(path) if resume else FileExistsError(path)
+        self._load_at, self._load_json = -math.inf, ""
         self._db = sqlite3.connect(path, isolation_level=None)
         try:
             if resume:
@@ -168,20 +174,24 @@ class RunStore:
         self._start_session(began)
 
     def finish_run(self, state: RunState) -> None:
+        self._load_at = -math.inf
         self._extend_session()
         self._db.execute("UPDATE run SET state = ?, finished_at = ?", (state, timestamp()))
 
     def _start_session(self, began: MachineLoad | None) -> None:
         """Adds a session: a period in which the run is under way. A resumed run has several."""
         now, load = timestamp(), MachineLoad.now()
-        before, after = (serialized(began or load), serialized(load))
-        self._insert("session", started_at=now, ended_at=now, load_before_json=before, load_after_json=after)
+        self._load_at, self._load_json = time.monotonic(), serialized(load)
+        before = serialized(began) if began else self._load_json
+        self._insert("session", started_at=now, ended_at=now, load_before_json=before, load_after_json=self._load_json)
 
     def _extend_session(self) -> None:
         """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""
+        if (now := time.monotonic()) - self._load_at > _LOAD_S:
+            self._load_at, self._load_json = now, serialized(MachineLoad.now())
         self._db.execute(
             "UPDATE session SET ended_at = ?, load_after_json = ? WHERE id = (SELECT max(id) FROM session)",
-            (timestamp(), serialized(MachineLoad.now())),
+            (timestamp(), self._load_json),
         )
 
     # --- experiments

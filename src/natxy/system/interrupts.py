@@ -17,9 +17,20 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, TypeAdapter
 
 Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+_raised = 0
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Handles a signal as Python does SIGINT, in such a way that `serialized` notices it."""
+    global _raised
+    _raised += 1
+    raise KeyboardInterrupt
 
 
 def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
@@ -46,11 +57,11 @@ def one_interrupt() -> Iterator[None]:
     survives_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     heeded = [each for each in INTERRUPTS if each != signal.SIGHUP or not survives_hangup]
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    def interrupt_once(number: int, frame: FrameType | None) -> None:
         if not _is_being_handled(KeyboardInterrupt):
-            raise KeyboardInterrupt
+            interrupt(number, frame)
 
-    before = {each: signal.signal(each, interrupt) for each in heeded}
+    before = {each: signal.signal(each, interrupt_once) for each in heeded}
     try:
         yield
     finally:
@@ -114,16 +125,33 @@ def _restore(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None],
 
 def dumped(value: BaseModel, **how: Any) -> dict[str, Any]:
     """Returns a model as what JSON can hold, under the same conditions as `serialized`."""
-    with interrupts_held_back():
-        return value.model_dump(mode="json", **how)
+    return _uninterrupted(lambda: value.model_dump(mode="json", **how))
 
 
 def serialized(value: BaseModel | Value, adapter: TypeAdapter[Value] | None = None, **how: Any) -> str:
     """Returns a model, or a value with the adapter of its type, as JSON; pydantic takes `how`.
 
-    An interrupt waits until the JSON is complete: pydantic would turn it into a ValueError about the value.
+    Raises KeyboardInterrupt for an interrupt: pydantic would turn it into a ValueError about the value, or discard it.
     """
-    with interrupts_held_back():
-        if adapter is not None:
-            return adapter.dump_json(value, **how).decode()  # type: ignore[arg-type]
-        return value.model_dump_json(**how)  # type: ignore[union-attr]
+    if adapter is not None:
+        return _uninterrupted(lambda: adapter.dump_json(value, **how)).decode()  # type: ignore[arg-type]
+    return _uninterrupted(lambda: value.model_dump_json(**how))  # type: ignore[union-attr]
+
+
+def _uninterrupted(work: Callable[[], Result]) -> Result:
+    """Returns what a library's work returns; raises KeyboardInterrupt if `interrupt` did so in the midst of it."""
+    before = _raised
+    try:
+        result = work()
+    except Exception as error:
+        if _was_interrupted(before):
+            raise KeyboardInterrupt from error
+        raise
+    if _was_interrupted(before):
+        raise KeyboardInterrupt
+    return result
+
+
+def _was_interrupted(before: int) -> bool:
+    # Handlers run in the main thread, whichever thread the kernel chose.
+    return _raised != before and threading.current_thread() is threading.main_thread()

@@ -7,6 +7,8 @@ import re
 import signal
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, field_serializer
 
 import natxy
 from natxy.system import interrupts
-from natxy.system.interrupts import interrupts_held_back, one_interrupt, serialized
+from natxy.system.interrupts import dumped, interrupt, interrupts_held_back, one_interrupt, serialized
 
 
 def interrupt_this_thread() -> None:
@@ -164,13 +166,12 @@ class Slow(BaseModel):
         return [str(number) for number in numbers]
 
 
-def test_no_interrupt_is_lost_in_a_serializer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "INTERRUPTS", (*interrupts.INTERRUPTS, signal.SIGALRM))
+def test_no_interrupt_is_lost_in_a_serializer() -> None:
     adapter = TypeAdapter(list[Slow])
     value = Slow()
     interrupted = 0
     dice = random.Random(1)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for _ in range(3000):
             try:
@@ -186,6 +187,45 @@ def test_no_interrupt_is_lost_in_a_serializer(monkeypatch: pytest.MonkeyPatch) -
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert interrupted == 3000
+
+
+class Discarding(BaseModel):
+    """A model whose serializer sends SIGTERM to this process, and discards what that raises."""
+
+    number: int = 1
+
+    @field_serializer("number")
+    def sent(self, number: int) -> int:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        return number
+
+
+@pytest.mark.parametrize("serialize", [serialized, dumped])
+def test_an_interrupt_that_a_serializer_discards_is_raised(serialize: Callable[[BaseModel], object]) -> None:
+    with one_interrupt(), pytest.raises(KeyboardInterrupt):
+        serialize(Discarding())
+
+
+def test_an_interrupt_is_the_main_threads_alone() -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    class Waiting(BaseModel):
+        number: int = 1
+
+        @field_serializer("number")
+        def spelled(self, number: int) -> str:
+            begun.set()
+            over.wait()
+            return str(number)
+
+    with one_interrupt(), ThreadPoolExecutor(1) as pool:
+        text = pool.submit(serialized, Waiting())
+        begun.wait()
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        over.set()
+        assert text.result() == '{"number":"1"}'
 
 
 def test_nothing_else_serializes_models() -> None:
