@@ -142,9 +142,10 @@ def _taint_database(folder: Path, chosen: Sequence[Place]) -> Iterator[Place]:
 
 
 def _taint_file(file: Path, yaml: YAML) -> None:
-    """Taints each text of the plan that may be any text."""
+    """Taints each text of the plan that may be any text. What a field may be is the same in all experiments."""
     plan = yaml.load(file.read_text())
-    for holder in (plan, *plan["experiments"]):
+    first, *others = plan["experiments"]
+    for holder in (plan, first):
         for field, value in holder.items():
             if isinstance(value, str):
                 holder[field] = TAINT + value
@@ -153,6 +154,8 @@ def _taint_file(file: Path, yaml: YAML) -> None:
                     load_plan(file)
                 except PlanError:
                     holder[field] = value
+    for holder in others:
+        holder.update({field: TAINT + holder[field] for field in holder if str(first.get(field)).startswith(TAINT)})
     yaml.dump(plan, file)
     assert TAINT in load_plan(file).experiments[0].title
 
