@@ -21,11 +21,12 @@ def test_every_outcome_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_failed_tests_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    failed = (
-        '<testcase classname="m" name="a"><failure message="frames are missing&#10;assert 1 == 2">x</failure></testcase>'
+    failure = '<failure message="frames are missing&#10;assert 1 == 2">x</failure>'
+    cases = (
+        f'<testcase classname="m" name="a">{failure}</testcase>'
         f'<testcase classname="m" name="b"><error>{"y" * 1000}</error></testcase>'
     )
-    (tmp_path / "a.xml").write_text(f"<testsuite>{failed}</testsuite>")
+    (tmp_path / "a.xml").write_text(f"<testsuite>{cases}</testsuite>")
     assert main([str(tmp_path / "a.xml")]) == 1
     assert capsys.readouterr().err == f"failed: m.a: frames are missing\nfailed: m.b: {'y' * 300}\n"
 

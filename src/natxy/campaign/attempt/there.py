@@ -141,6 +141,9 @@ async def _measured_over(
     await _bring_home(connection, as_root, folder, task.folder)
     if is_complete(task.folder):
         await _run(connection, as_root, 'rm -rf "$1"', folder)
+        if code == PlanError.exit_code:
+            # The run had ended before an earlier connection was lost, and `natxy resume` finds nothing to do.
+            return 0, False
     return code, refused
 
 

@@ -16,15 +16,18 @@ from pathlib import Path
 import pytest
 
 from natxy.campaign.attempt import there as there_module
-from natxy.campaign.attempt.task import Outcome, Task
+from natxy.campaign.attempt.task import Outcome, Task, is_complete
 from natxy.campaign.attempt.there import carry_out_there, folder_there
 from natxy.campaign.jobs.model import Tester
 from natxy.campaign.jobs.queue import Ending
 from natxy.errors import DutError
+from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.plan.yaml.loading import plan_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
+from natxy.run.run import run_plan
 from tests.support import needs
 from tests.support.processes import runs
 from tests.support.sshd import Sshd, running_sshd
@@ -101,15 +104,25 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes_once_the_te
     sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
-    given = task(tmp_path, 40)
+    given = task(tmp_path, 400)
     outcome = carry_out_there(given, tester, partial(boot_once, sshd, given, []))
     assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
     assert outcome.reason.startswith(f"{tester.ssh}: ")
     assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
-    assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 40
+    assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 400
     assert not there(given).exists()
     assert [path.name for path in given.folder.parent.iterdir() if path != given.folder] == ["far.log"]
     assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
+
+
+def test_a_run_that_had_ended_when_its_connection_was_lost_is_done(tester: Tester, tmp_path: Path) -> None:
+    given = task(tmp_path, 1)
+    complete = there(given) / "run"
+    complete.parent.mkdir(parents=True)
+    run_plan(plan_of(given.plan, Path("plan.yaml")), complete, RunListener())
+    assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
+    assert is_complete(given.folder)
+    assert not there(given).exists()
 
 
 def test_a_tester_that_does_not_come_back_is_given_up(
