@@ -53,7 +53,8 @@ def stream(
     unsent: int = 0,
 ) -> StreamResult:
     pacing = Pacing(median_ns=0, p99_ns=0, p999_ns=0, max_ns=0, overrun_ns=0, max_pause_ns=0, refused=0)
-    ends = [LostFrame(sequence=0, due_s=due_s) for due_s in within_s] if within_s and lost else [None, None]
+    due = within_s if within_s and lost else ()
+    ends = [LostFrame(sequence=round(rate * due_s), due_s=due_s) for due_s in due] or [None, None]
     return StreamResult(
         name=name, planned=planned, sent=planned, received=planned - lost, lost=lost, reordered=0, pacing=pacing,
         intended_rate_fps=rate, offered_rate_fps=rate, delay=None, sent_per_second=[planned],
@@ -208,6 +209,19 @@ def test_a_capacity_that_is_not_the_tables(over: dict[str, Any], words: str) -> 
     assert bool(found) == bool(words)
 
 
+@pytest.mark.parametrize(
+    ("due_s", "words"),
+    [
+        (0.9999, "the gateway keeps 9,999 connections and no more, 9,999 each of 1 host: its table is full, or it"),
+        (0.9, "connections are lost only after the first 900 ms of a trial"),
+    ],
+)
+def test_a_limit_just_below_what_is_asked_for(due_s: float, words: str) -> None:
+    lost = stream("phase 1", 10_000, 1, 10_000, (due_s, due_s))
+    trials = [record(10_000, lost, kind=TrialKind.PHASE1) for _ in range(3)]
+    assert explain(experiment(10_000, addresses=ONE_HOST), trials).startswith(words)
+
+
 def test_what_is_kept_at_some_rates_alone_is_no_limit() -> None:
     trials = [connections(rate, 20_000, lost) for rate, lost in ((40_000, 12_000), (10_000, 3000), (1000, 5000))]
     assert "and no more" not in explain(experiment(20_000), trials)
@@ -335,7 +349,7 @@ def test_one_direction_alone() -> None:
 
 def test_frames_that_are_lost_at_the_end() -> None:
     trials = [record(rate, stream("forward", rate, 30, rate, (0.97, 0.999))) for rate in (1000, 4000)]
-    assert explain(experiment(), trials).endswith("frames are lost none before 970 ms after the start of a trial")
+    assert explain(experiment(), trials).endswith("frames are lost only after the first 970 ms of a trial")
 
 
 def test_what_is_no_failure_of_the_gateway_is_not_explained() -> None:

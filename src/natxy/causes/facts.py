@@ -167,6 +167,12 @@ class Facts:
             else None
         )
 
+    @property
+    def only_the_last(self) -> bool:
+        """True if every failure lost the last frames of its streams, and no others."""
+        streams = [stream for trial in self.failures for stream in trial.result.streams if stream.lost]
+        return all(each.first_lost and each.first_lost.sequence >= each.planned - each.lost for each in streams)
+
     # --- where in the trial
 
     @cached_property

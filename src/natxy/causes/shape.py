@@ -38,7 +38,7 @@ def place(facts: Facts) -> str:
     if within and within[1] < _EARLY * shortest_s:
         return f"all in the first {format_duration(max(0.001, within[1]))} of a trial"
     if within and within[0] > _LATE * shortest_s:
-        return f"none before {format_duration(within[0])} after the start of a trial"
+        return f"only after the first {format_duration(within[0])} of a trial"
     return ""
 
 
