@@ -15,7 +15,8 @@ from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Ink, Row, Spec
 from natxy.report.words import headlines, states, wording
-from natxy.results.records import ExperimentRecord, RepetitionRecord, State
+from natxy.results.records import ExperimentRecord, State
+from natxy.results.statistics import Headline
 
 _Domain = tuple[float, float]
 
@@ -37,8 +38,10 @@ _LABEL_SIZE: Final = 13
 _NARROW_LABEL_SIZE: Final = 11.5
 _NUMBERS_SIZE: Final = 12.5
 _LEFT: Final[Spec] = {"value": 0}
-# The shape of a repetition, and its area in square pixels: of a lower bound, or of a result.
-_SHAPES: Final = {True: ("triangle-right", 90), False: ("circle", 34)}
+# The area of a repetition's mark in square pixels. A triangle is a bound, and points to where the truth is.
+_DOT: Final = ("circle", 34)
+_AT_LEAST: Final = ("triangle-right", 90)
+_BELOW: Final = ("triangle-left", 90)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def _row(entry: Entry, number: int, unit: Unit) -> Row:
         "short": " · ".join(filter(None, (short, share if baseline else ""))),
         "whole": " · ".join(filter(None, (short, share + baseline if baseline else "", *remarks))),
         "is_bad": False,
-        "median": chart.base(summary.median, unit),
+        "median": chart.base(summary.bounded_median.value, unit),
         "repetitions": summary.count,
         "ink": entry.ink.css,
     }
@@ -121,33 +124,30 @@ def _repetitions(experiment: ExperimentRecord) -> str:
 
 
 def _dots(entry: Entry, number: int, unit: Unit) -> Iterator[Row]:
-    measured = [
-        (each, each.value)
-        for each in entry.experiment.repetitions
-        if each.state is State.DONE and each.value is not None
-    ]
-    last = max(len(measured) - 1, 1)
-    for position, (repetition, value) in enumerate(measured):
-        shape, area = _SHAPES[_is_at_least(repetition)]
+    headlines_of = entry.experiment.headlines
+    last = max(len(headlines_of) - 1, 1)
+    for position, (repetition, headline) in enumerate(headlines_of.items()):
+        shape, area = _AT_LEAST if headline.is_at_least else _BELOW if headline.is_below_the_search else _DOT
         yield {
-            "row": number + _LINE + _JITTER * (2 * position / last - 1 if len(measured) > 1 else 0),
+            "row": number + _LINE + _JITTER * (2 * position / last - 1 if len(headlines_of) > 1 else 0),
             "label": entry.label,
-            "value": chart.base(value, unit),
-            "repetition": repetition.number,
+            "value": chart.base(_drawn(headline), unit),
+            "repetition": repetition,
             "ink": entry.ink.css,
             "shape": shape,
             "area": area,
         }
 
 
-def _is_at_least(repetition: RepetitionRecord) -> bool:
-    return repetition.lower_bound is not None and repetition.upper_bound is None
+def _drawn(headline: Headline) -> float:
+    """Returns the headline, or of a search that found nothing, the lowest rate that it tried."""
+    return headline.upper_bound or 0.0 if headline.is_below_the_search else headline.value
 
 
 def _domain(experiments: Sequence[ExperimentRecord]) -> _Domain:
     """Returns the ends of the axis, which contains 0; an interval that is far longer is cut off."""
     summaries = [(each.statistics, each.unit) for each in experiments if each.statistics]
-    values = [chart.base(value, unit) for summary, unit in summaries for value in (summary.minimum, summary.maximum)]
+    values = [chart.base(_drawn(found), each.unit) for each in experiments for found in each.headlines.values()]
     intervals = [(each, unit) for summary, unit in summaries if (each := summary.shown_interval)]
     beyond = [chart.base(end, unit) for interval, unit in intervals for end in (interval.low, interval.high)]
     lowest, highest = min([0.0, *values]), max([0.0, *values])

@@ -133,6 +133,16 @@ def test_results_of_zero_have_an_axis() -> None:
     assert domain(drawn(experiment([0.0, 0.0]))) == (0, 1)
 
 
+def test_a_search_that_found_nothing_is_below_the_lowest_rate_that_it_tried() -> None:
+    nothing = experiment([0.0])
+    repetition = replace(nothing.repetitions[0], upper_bound=5000.0)
+    chart = drawn(replace(nothing, repetitions=[repetition]))
+    (dot,) = dots(chart)
+    assert (dot["shape"], dot["value"]) == ("triangle-left", 5000)
+    assert rows(chart)["x"]["median"] == 5000
+    assert domain(chart)[1] >= 5000
+
+
 @pytest.mark.parametrize(("count", "parts"), [(12, 1), (13, 2), (30, 3)])
 def test_many_rows_are_split_on_one_axis(count: int, parts: int) -> None:
     entries = [Entry(f"e{number}", experiment([1000.0 * number, 1010.0 * number])) for number in range(1, count + 1)]

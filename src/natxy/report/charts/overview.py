@@ -20,9 +20,9 @@ from natxy.results.analysis.gateways import side_by_side
 from natxy.results.records import ExperimentRecord, RunRecord
 
 OVERVIEW_NOTE: Final = (
-    "A dot is a repetition, the first at the top and the last at the bottom; a triangle is one that is only a lower "
-    "bound. The line is their median; the band, and the numbers in [ ], are the 95 % confidence interval; the notes "
-    "below the tables name its method. A percentage is the ratio to the baseline."
+    "A dot is a repetition, the first at the top and the last at the bottom; a triangle is one that is only a bound, "
+    "and points to where the truth is. The line is their median; the band, and the numbers in [ ], are the 95 % "
+    "confidence interval; the notes below the tables name its method. A percentage is the ratio to the baseline."
 )
 
 _TITLES: Final = {
