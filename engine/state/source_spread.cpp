@@ -35,13 +35,21 @@ std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
   spread.addresses = counts.size();
   spread.fewest = fewest->second;
   spread.most = most->second;
+  const auto [lowest, highest] =
+      std::ranges::minmax_element(counts, {}, [](const auto& counted) { return counted.first; });
+  spread.lowest = {F, lowest->first};
+  spread.highest = {F, highest->first};
   return spread;
 }
 
 std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const std::optional<SourceSpread>& other) {
   if (!one || !other) return std::nullopt;
-  return SourceSpread{one->connections + other->connections, one->addresses + other->addresses,
-                      std::min(one->fewest, other->fewest), std::max(one->most, other->most)};
+  return SourceSpread{one->connections + other->connections,
+                      one->addresses + other->addresses,
+                      std::min(one->fewest, other->fewest),
+                      std::max(one->most, other->most),
+                      std::ranges::min(one->lowest, other->lowest, {}, &AnyAddress::value),
+                      std::ranges::max(one->highest, other->highest, {}, &AnyAddress::value)};
 }
 
 template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);

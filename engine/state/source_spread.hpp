@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "packet/address.hpp"
 #include "state/state_table.hpp"
 
 namespace natxy {
@@ -15,6 +16,8 @@ struct SourceSpread {
   std::uint64_t addresses = 0;    // that they have
   std::uint64_t fewest = 0;       // connections of one address
   std::uint64_t most = 0;
+  AnyAddress lowest;
+  AnyAddress highest;
 
   bool operator==(const SourceSpread&) const = default;
 };

@@ -25,7 +25,8 @@ TYPED_TEST(SpreadOfSources, CountsEstablishedConnectionsByAddress) {
     const auto port = static_cast<std::uint16_t>(connection);
     table.record(connection, {connection < 5 ? 7U : 8U, port, port, port});
   }
-  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3}));
+  constexpr Family kFamily = TypeParam::family;
+  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3, {kFamily, 7}, {kFamily, 8}}));
   table.reset(10);
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
 }
@@ -34,7 +35,9 @@ TYPED_TEST(SpreadOfSources, CountsNoMoreAddressesThanAPoolCanHave) {
   StateTable<TypeParam::family> table;
   table.reset(kMostSources + 1);
   for (std::uint32_t i = 0; i < kMostSources; ++i) table.record(i, {i << 8, 1, 1, 1});
-  EXPECT_EQ(spread_of_sources(table), (SourceSpread{kMostSources, kMostSources, 1, 1}));
+  constexpr Family kFamily = TypeParam::family;
+  constexpr AnyAddress kHighest{kFamily, (kMostSources - 1) << 8};
+  EXPECT_EQ(spread_of_sources(table), (SourceSpread{kMostSources, kMostSources, 1, 1, {kFamily, 0}, kHighest}));
   table.record(kMostSources, {1, 1, 1, 1});
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
 }
@@ -49,7 +52,14 @@ TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
   const std::uint64_t half = (kMostLookedAt + 4) / 2;
   const auto spread = spread_of_sources(table);
   ASSERT_TRUE(spread);
-  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1}));
+  constexpr Family kFamily = TypeParam::family;
+  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}}));
+}
+
+TEST(JoinedSpreads, HaveTheEndsOfBoth) {
+  const AnyAddress one{Family::ipv4, 1}, two{Family::ipv4, 2}, three{Family::ipv4, 3};
+  EXPECT_EQ(joined(SourceSpread{5, 2, 2, 3, two, three}, SourceSpread{4, 2, 1, 3, one, two}),
+            (SourceSpread{9, 4, 1, 3, one, three}));
 }
 
 }  // namespace

@@ -82,8 +82,10 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         used = Counter(tuple_of(frame)[0] for frame in translated)
         assert set(used) == {str(address) for address in LINKS.public}
         assert sum(used.values()) == connections
-        spread = SourceSpread(connections=connections, addresses=4, fewest=min(used.values()), most=max(used.values()))
-        assert made.sources == spread
+        assert made.sources == SourceSpread(
+            connections=connections, addresses=4, fewest=min(used.values()), most=max(used.values()),
+            lowest=min(LINKS.public), highest=max(LINKS.public),
+        )  # fmt: skip
 
         with bed.sent(Side.RIGHT) as replies:
             validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures netfilter in labs whose `clear` and `count` lie, or whose connections expire."""
+"""Measures netfilter in labs whose `clear` and `count` lie, whose connections expire, or whose rule vanishes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,14 @@ def test_a_clear_or_a_count_that_lies_ends_the_experiment(tmp_path: Path, gatewa
     ended = measured(tmp_path / "run", gateway, own)
     assert ended.state is State.FAILED
     assert found in ended.reason
+
+
+def test_a_gateway_that_stops_translating_during_a_run_has_no_result(tmp_path: Path) -> None:
+    lost = {"clear": [*FLUSH, ["nft", "flush chain ip mine out"]]}
+    own = {"procedure": "throughput", "phase1_rate": 1000, "search": {"min_rate": 1000, "max_rate": 1000}}
+    ended = measured(tmp_path / "run", lost, own)
+    assert ended.state is State.FAILED
+    assert "connections of phase 1 came through untranslated, with the left hosts' own addresses" in ended.reason
 
 
 def test_connections_that_expire_are_told_with_their_lifetime(tmp_path: Path) -> None:

@@ -134,7 +134,9 @@ Json write_sources(const std::optional<SourceSpread>& sources) {
   return {{"connections", sources->connections},
           {"addresses", sources->addresses},
           {"fewest", sources->fewest},
-          {"most", sources->most}};
+          {"most", sources->most},
+          {"lowest", format_address(sources->lowest)},
+          {"highest", format_address(sources->highest)}};
 }
 
 Json write_port_report(const PortReport& port) {

@@ -53,8 +53,8 @@ def stream(
     unsent: int = 0,
 ) -> StreamResult:
     pacing = Pacing(median_ns=0, p99_ns=0, p999_ns=0, max_ns=0, overrun_ns=0, max_pause_ns=0, refused=0)
-    due = within_s if within_s and lost else ()
-    ends = [LostFrame(sequence=round(rate * due_s), due_s=due_s) for due_s in due] or [None, None]
+    due = within_s if within_s and lost else (None, None)
+    ends = [None if each is None else LostFrame(sequence=round(rate * each), due_s=each) for each in due]
     return StreamResult(
         name=name, planned=planned, sent=planned, received=planned - lost, lost=lost, reordered=0, pacing=pacing,
         intended_rate_fps=rate, offered_rate_fps=rate, delay=None, sent_per_second=[planned],

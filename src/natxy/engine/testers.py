@@ -279,6 +279,8 @@ def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
         addresses=sum(each.addresses for each in known),
         fewest=min(each.fewest for each in known),
         most=max(each.most for each in known),
+        lowest=min((each.lowest for each in known if each.lowest), key=int, default=None),
+        highest=max((each.highest for each in known if each.highest), key=int, default=None),
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
 
 from pydantic import Field
 
@@ -189,12 +190,15 @@ class SourceSpread(Message):
 
     Behind a gateway that hides the left side's addresses these are its public ones. `fewest` and `most` are connections
     of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.
+    `lowest` and `highest` are the ends of the addresses; None in runs of earlier versions.
     """
 
     connections: Whole
     addresses: Whole
     fewest: Whole
     most: Whole
+    lowest: IPv4Address | IPv6Address | None = None
+    highest: IPv4Address | IPv6Address | None = None
 
 
 class TrialResult(Message):

@@ -18,7 +18,7 @@ from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
 from natxy.procedures.common.replay import Replay
 from natxy.procedures.common.table_check import TableCheck
-from natxy.procedures.faults.astray import astray
+from natxy.procedures.faults.astray import astray, check_translated
 from natxy.procedures.faults.crowding import crowding
 from natxy.procedures.faults.death import came_through
 from natxy.procedures.faults.disturbance import disturbance, tolerated_loss
@@ -176,6 +176,7 @@ class Repetition:
         if recorded:
             self.paused.weigh(attempt, kind, recorded)
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
+            check_translated(self.experiment, recorded)
             return recorded
         started_at = timestamp()
         if self.counting:
@@ -202,6 +203,7 @@ class Repetition:
             result = result.model_copy(update={"reason": reason})
         finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load, counts)
         self.observer.finished(finished)
+        check_translated(self.experiment, result)
         if kind == TrialKind.PHASE1 and self.table_check:
             self.table_check.compare(self, result)
         return result

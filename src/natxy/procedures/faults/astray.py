@@ -7,6 +7,7 @@ They count as lost, although they arrived: what forwards them is not the gateway
 from __future__ import annotations
 
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import counted
 
@@ -26,3 +27,23 @@ def astray(experiment: Experiment, result: TrialResult) -> str:
     else:
         how = "to the wrong port, or with an address family that was not sent"
     return f"{counted(misrouted, 'frame')} came through {how}"
+
+
+def check_translated(experiment: Experiment, phase1: TrialResult) -> None:
+    """Raises DutError if connections of phase 1 kept their source addresses through a gateway that is to hide them.
+
+    Then the gateway's kernel forwards them without its NAT. Phase 2 would take them for translated, because the tester
+    expects the four-tuples with which they arrived.
+    """
+    spread = phase1.sources
+    if spread is None or experiment.translation or not experiment.gateway.hides_left:
+        return
+    pairs = [experiment.of_pair(number) for number in range(experiment.pair_count)]
+    ends = [end for end in (spread.lowest, spread.highest) if end]
+    own = next((end for end in ends if any(end in pair.addresses.left_hosts for pair in pairs)), None)
+    if own:
+        raise DutError(
+            f"connections of phase 1 came through untranslated, with the left hosts' own addresses, such as {own}: "
+            "check that the gateway's rule is still there, that it matches all left hosts, and that none before it "
+            "accepts the frames"
+        )
