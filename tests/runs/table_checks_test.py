@@ -65,10 +65,13 @@ def test_a_clear_or_a_count_that_lies_ends_the_experiment(tmp_path: Path, gatewa
     assert found in ended.reason
 
 
-def test_a_gateway_that_stops_translating_during_a_run_has_no_result(tmp_path: Path) -> None:
-    lost = {"clear": [*FLUSH, ["nft", "flush chain ip mine out"]]}
-    own = {"procedure": "throughput", "phase1_rate": 1000, "search": {"min_rate": 1000, "max_rate": 1000}}
-    ended = measured(tmp_path / "run", lost, own)
+@pytest.mark.parametrize("kept", [0, 2], ids=["before the first trial", "before the second trial"])
+def test_a_gateway_that_stops_translating_during_a_run_has_no_result(tmp_path: Path, kept: int) -> None:
+    # The table is cleared twice before the first phase 1, and then before each.
+    cleared = tmp_path / "cleared"
+    vanish = f"echo >> {cleared}; [ $(wc -l < {cleared}) -le {kept} ] || nft flush chain ip mine out"
+    own = {"procedure": "throughput", "phase1_rate": 1000, "search": {"min_rate": 500, "max_rate": 1000}}
+    ended = measured(tmp_path / "run", {"clear": [*FLUSH, ["sh", "-c", vanish]]}, own)
     assert ended.state is State.FAILED
     assert "connections of phase 1 came through untranslated, with the left hosts' own addresses" in ended.reason
 

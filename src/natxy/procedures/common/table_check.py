@@ -17,6 +17,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Selection, TranslationKind
 from natxy.procedures.common.expiry import Bed, expiry, made_s
 from natxy.procedures.common.streams import establish_request, validate_request
+from natxy.procedures.faults.astray import check_translated
 
 CONNECTIONS: Final = 16
 """Few enough for a gateway that gives each host a small set of ports."""
@@ -41,7 +42,7 @@ class TableCheck:
     def try_clear(self, bed: Bed) -> None:
         """Makes connections in an empty table, empties it and sends replies. The table has to be emptied again.
 
-        DutError if a reply comes through. Where the connections cannot all be made, nothing is known, and a later
+        DutError if a reply comes through, or if nothing translates. Where the connections cannot all be made, nothing is known, and a later
         attempt tries again. Where the gateway lets frames through that no connection expects, nothing can be known.
         """
         if self._tries >= MOST_TRIES or not drops_unknown_replies(bed.experiment):
@@ -50,6 +51,8 @@ class TableCheck:
         few = _with_few(bed.experiment)
         _clear(bed)
         made = bed.engine.establish(establish_request(few, RATE_FPS, bed.plan_seed))
+        # Replies to hosts that nothing hides come through without any table.
+        check_translated(few, made)
         _clear(bed)
         if any(stream.lost for stream in made.streams):
             return
