@@ -186,7 +186,10 @@ class RunStore:
         self._insert("session", started_at=now, ended_at=now, load_before_json=before, load_after_json=self._load_json)
 
     def _extend_session(self) -> None:
-        """Moves the end of the session to now. The session of a killed run ends with the last trial stored."""
+        """Moves the end of the session to now. The session of a killed run ends with the last trial stored.
+
+        The load at the end may have been read a little earlier.
+        """
         if (now := time.monotonic()) - self._load_at > _LOAD_S:
             self._load_at, self._load_json = now, serialized(MachineLoad.now())
         self._db.execute(

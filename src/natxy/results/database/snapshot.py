@@ -69,7 +69,11 @@ def _folder_of_own() -> Iterator[Path]:
 
 def _opened(file: Path, options: str) -> UntrustedDatabase:
     """Begins a transaction that has read, because only then does SQLite hold on to a state."""
-    size = sum(data_bytes(each) for each in (file, _log(file)) if each.is_file())
+    try:
+        size = sum(data_bytes(each) for each in (file, _log(file)) if each.is_file())
+    except OSError as error:
+        # SQLite may delete its log at any moment.
+        raise sqlite3.OperationalError(str(error)) from error
     db = UntrustedDatabase(f"{file.resolve().as_uri()}?{options}", size, uri=True)
     try:
         with db.bounded():
