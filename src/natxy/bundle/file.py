@@ -98,7 +98,10 @@ def _from_zip(path: Path) -> dict[str, bytes]:
             raise PlanError(f"{path} is no bundle: its files are not in one folder, but in {folders}")
         names = [each.filename.rpartition("/")[2] for each in held]
         _check(path, [(name, each.file_size) for name, each in zip(names, held, strict=True)])
-        return {name: archive.read(each) for name, each in zip(names, held, strict=True)}
+        files = {name: archive.read(each) for name, each in zip(names, held, strict=True)}
+        if [len(content) for content in files.values()] != [each.file_size for each in held]:
+            raise PlanError(f"{path} is damaged: a file in it is shorter than the bundle says")
+        return files
 
 
 def _check_shape(path: Path, archive: zipfile.ZipFile) -> None:
@@ -121,9 +124,13 @@ def _has_own_shape(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
     for each in archive.infolist():
         is_plain = each.external_attr >> 16 in (_MODE, stat.S_IFREG | _MODE) and not each.flag_bits and not each.comment
         # Its directory has the numbers of a large file in an extra field.
-        is_large = max(each.file_size, each.compress_size, each.header_offset) > zipfile.ZIP64_LIMIT
+        # Python writes both sizes where one is large.
+        is_large = max(each.file_size, each.compress_size) > zipfile.ZIP64_LIMIT
+        large = 2 * is_large + (each.header_offset > zipfile.ZIP64_LIMIT)
+        extra_start = struct.pack("<HH", 1, 8 * large) if large else b""
+        is_own_extra = each.extra.startswith(extra_start) and len(each.extra) == len(extra_start) + 8 * large
         header_bytes = _length_of_header(file, each)
-        if not is_plain or (each.extra and not is_large) or each.header_offset != end or not header_bytes:
+        if not is_plain or not is_own_extra or each.header_offset != end or not header_bytes:
             return False
         end += header_bytes + each.compress_size
         directory_bytes += _IN_DIRECTORY_BYTES + len(each.filename.encode()) + len(each.extra)
