@@ -32,7 +32,7 @@ def _carried_out(task: Task, wanted: Callable[[], bool]) -> Outcome:
     try:
         with held_place(task.place, task.holder, wanted) as holding:
             return _measured(task, wanted, holding)
-    except DutError as error:
+    except (DutError, OSError) as error:
         return Outcome(Ending.FAILED, None, str(error))
 
 

@@ -82,7 +82,8 @@ def ended(task: Task, code: int, begin: int, *, refused: bool) -> Outcome:
     Other errors with the exit code of a bad plan, such as a full disk, may be over at the next attempt.
     """
     if is_complete(task.folder):
-        return Outcome(Ending.DONE, code)
+        # `natxy resume` finds nothing to do where the run had ended before an earlier connection was lost.
+        return Outcome(Ending.DONE, None if code == PlanError.exit_code else code)
     return Outcome(Ending.REFUSED if refused else Ending.FAILED, code, _reason(code, task.log, begin))
 
 

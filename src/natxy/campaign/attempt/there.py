@@ -141,9 +141,6 @@ async def _measured_over(
     await _bring_home(connection, as_root, folder, task.folder)
     if is_complete(task.folder):
         await _run(connection, as_root, 'rm -rf "$1"', folder)
-        if code == PlanError.exit_code:
-            # The run had ended before an earlier connection was lost, and `natxy resume` finds nothing to do.
-            return 0, False
     return code, refused
 
 
@@ -178,9 +175,11 @@ def _extract(archive: Path, folder: Path) -> None:
     try:
         # Nothing is unpacked by a decompressor, and the archive is bounded.
         with tarfile.open(archive, "r:") as tar:
+            left = _MOST_BYTES
             for number, member in enumerate(tar):
+                left -= member.size
                 # Python's tarfile goes back by a negative size, and so reads the same member for ever.
-                if number >= _MOST_FILES or member.size < 0:
+                if number >= _MOST_FILES or member.size < 0 or left < 0 or tar.offset <= member.offset:
                     raise DutError("what it sent as its run's folder is none that natxy makes")
                 within, _, name = member.name.rpartition("/")
                 if within != "run" or not _FILE.fullmatch(name) or not member.isfile() or member.issparse():
@@ -188,7 +187,13 @@ def _extract(archive: Path, folder: Path) -> None:
                 if content := tar.extractfile(member):
                     with (folder / name).open("wb") as out:
                         shutil.copyfileobj(content, out)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+        with archive.open("rb") as file:
+            # A header that it does not understand is the end for Python's tarfile.
+            file.seek(tar.offset)
+            while chunk := file.read(_CHUNK):
+                if chunk.strip(b"\0"):
+                    raise tarfile.ReadError("it is damaged after its beginning")
+    except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
         raise DutError(f"what it sent as its run's folder is no archive of tar: {error}") from error
 
 
@@ -226,4 +231,4 @@ async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[
     if code is None:
         raise _LostError("the connection was lost")
     if code:
-        raise DutError(f"its run's folder could not be fetched: tar ended there with {code}")
+        raise DutError(f"its run's folder could not be fetched: the command for that ended there with {code}")
