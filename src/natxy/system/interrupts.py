@@ -24,6 +24,7 @@ INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 _raised = 0
+"""The number of times that `interrupt` has raised KeyboardInterrupt."""
 
 
 def interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -144,7 +145,8 @@ def _uninterrupted(work: Callable[[], Result]) -> Result:
     try:
         result = work()
     except Exception as error:
-        if _was_interrupted(before):
+        # Programs that use natxy as a library have Python's own handler, and pydantic keeps nothing of it but the name.
+        if _was_interrupted(before) or KeyboardInterrupt.__name__ in str(error):
             raise KeyboardInterrupt from error
         raise
     if _was_interrupted(before):
