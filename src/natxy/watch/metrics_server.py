@@ -50,7 +50,7 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         time.sleep(_PACE_S)
         if not self._places.acquire(blocking=False):
-            # Whoever asks at once has long been answered: the oldest makes room.
+            # A scraper is answered within milliseconds, so that the oldest connection is no scraper's.
             with suppress(OSError, StopIteration, RuntimeError):
                 next(iter(self._served)).shutdown(socket.SHUT_RDWR)
             if not self._places.acquire(timeout=_POLL_S):

@@ -27,6 +27,11 @@ from typing import Any, Final
 _CHUNK: Final = 1 << 20
 _END_S: Final = 2.0
 _WAITING: Final = 16
+# Longer than that many calls before this one take.
+_FULL_S: Final = 60.0
+# Another call that has the address listens at it in a moment.
+_TRIES: Final = 10
+_TRY_S: Final = 0.05
 # A caller that takes no answer for so long counts as one that has left.
 _STALLED_S: Final = 10.0
 # Requests at the end of a call; `ports.close` would close what is to stay open.
@@ -48,7 +53,9 @@ def main(name: str, idle_s: float, argv: list[str]) -> None:
             if keeper is None:
                 keeper, is_own = _started(address, idle_s, argv)
         except _TakenError:
-            # An engine for this call alone. What was asked before was asked of a keeper that is gone.
+            if asked:
+                sys.exit("another user has taken the address of the process that kept the ports open; try again")
+            # An engine for this call alone.
             os.execvp(argv[0], argv)
         with keeper:
             asked = _pass_on(keeper, asked)
@@ -57,10 +64,15 @@ def main(name: str, idle_s: float, argv: list[str]) -> None:
 def _connected(address: str) -> socket.socket | None:
     """Returns a connection to the keeper of this user; None if there is none."""
     connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_FULL_S)
     try:
         connection.connect(address)
     except ConnectionRefusedError:
         return None
+    except TimeoutError as error:
+        # Whoever has the address takes nobody.
+        raise _TakenError(address) from error
+    connection.settimeout(None)
     # Abstract addresses have no permissions.
     if not _is_own(connection):
         connection.close()
@@ -87,10 +99,13 @@ def _started(address: str, idle_s: float, argv: list[str]) -> tuple[socket.socke
         os.wait()
         is_own = True
         listener.close()
-    connection = _connected(address)
-    if connection is None:
+    for _ in range(_TRIES):
+        if connection := _connected(address):
+            return connection, is_own
+        time.sleep(_TRY_S)
+    if is_own:
         sys.exit("the process that keeps the ports open has just ended; try again")
-    return connection, is_own
+    raise _TakenError(address)
 
 
 def _pass_on(keeper: socket.socket, asked: bytes) -> bytes | None:

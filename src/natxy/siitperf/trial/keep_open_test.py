@@ -106,20 +106,24 @@ import os, socket, sys, time
 os.setuid(65534)
 with socket.socket(socket.AF_UNIX) as taken:
     taken.bind("\\0" + sys.argv[1])
-    taken.listen()
+    if sys.argv[2] == "listens":
+        taken.listen()
     print("taken", flush=True)
     time.sleep(600)
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_who_takes_the_address_does_not_stop_a_call(log: Path) -> None:
+@pytest.mark.parametrize("how", ["listens", "does not listen"])
+def test_another_user_who_takes_the_address_does_not_stop_a_call(log: Path, how: str) -> None:
     address = f"natxy-siitperf-test-{os.getpid()}-{log.parent.name}"
-    with subprocess.Popen([sys.executable, "-c", SQUATTER, address], stdout=subprocess.PIPE) as squatter:
+    with subprocess.Popen([sys.executable, "-c", SQUATTER, address, how], stdout=subprocess.PIPE) as squatter:
         assert squatter.stdout
         assert squatter.stdout.readline() == b"taken\n"
-        first, second = engine(call(log, 60)), engine(call(log, 60))
-        squatter.kill()
+        try:
+            first, second = engine(call(log, 60)), engine(call(log, 60))
+        finally:
+            squatter.kill()
     assert first != second
     wait_until(lambda: all_ended(log))
 
