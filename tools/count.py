@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds up JUnit files, one of each test runner, and prints one line: `N passed, N failed, N skipped`.
 
-Before that line, each test that failed has one of its own, with the beginning of the reason.
+Each test that failed has a line of its own on standard error, with the beginning of the reason.
 A file that is missing, unreadable or empty of tests belongs to a runner that did not run: the exit code is 1 then.
 With `--skips LIST` it is also 1 if a test was skipped that LIST does not have. Each line of LIST is a pattern, such as
 `tests.gateways.tayga_test.*`, and after a `#` the reason why the test need not run.

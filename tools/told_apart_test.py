@@ -16,7 +16,10 @@ from tools.told_apart import LOSING, OVERFLOWING, Bed, Case, Disturbance, Told, 
 EVERY_PAIR = 24
 """The first cases that have each gateway with each disturbance."""
 LEAST_TOLD_APART = 18
-"""The cases to be told apart on a machine whose cores others take; `tools.told_apart` asks more of a quiet machine."""
+"""The least number of cases to tell apart where others take the cores; `tools.told_apart` asks more of a quiet machine.
+
+A gateway that overflows is told apart if it is not said to fail, so that only those that lose frames may be undecided.
+"""
 
 
 def test_every_gateway_meets_every_disturbance() -> None:

@@ -142,7 +142,7 @@ def _taint_database(folder: Path, chosen: Sequence[Place]) -> Iterator[Place]:
 
 
 def _taint_file(file: Path, yaml: YAML) -> None:
-    """Taints each text of the plan that may be any text. What a field may be is the same in all experiments."""
+    """Taints each text of the plan that may be any text. A field takes the same texts in all experiments."""
     plan = yaml.load(file.read_text())
     first, *others = plan["experiments"]
     for holder in (plan, first):

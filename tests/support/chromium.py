@@ -28,7 +28,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not in
 _AXE: Final = """
 addEventListener("load", () => setTimeout(async () => {
   const counts = new Map();
-  for (const each of document.querySelectorAll("tr, details, section, figure, li, svg *")) {
+  for (const each of document.querySelectorAll("tr, details, li, svg *")) {
     const kinds = counts.get(each.parentNode) ?? new Map();
     counts.set(each.parentNode, kinds);
     const kind = each.tagName + each.getAttribute("class");
@@ -66,7 +66,7 @@ def accessibility(page: Path, folder: Path, *, dark: bool, width: int) -> dict[s
     """Judges a page by the rules of axe-core, with live charts.
 
     Returns whether the page was `dark`, the rules that it `passed`, and a line for each of its `violations`. The page
-    is judged without its policy, which lets no other scripts run. Of rows, chapters, items and parts of charts that are
+    is judged without its policy, which lets no other scripts run. Of rows, details, items and parts of charts that are
     alike, the first three of each parent are judged, because contrast takes 20 s for thousands of them.
     """
     axe = AXE.read_text(encoding="utf-8")

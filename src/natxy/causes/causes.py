@@ -170,11 +170,11 @@ def _too_long(facts: Facts) -> str | None:
 def _a_host(facts: Facts) -> str | None:
     """Finds a limit of connections: the same number is kept at every rate, and no counter of a full table rose.
 
-    Those above the limit are many, or the last ones and no others.
+    The connections above the limit are more than a few, or exactly the last ones of each trial.
     """
     kept = facts.kept
     rules = [rule for rule in _rules(facts) if _LIMITS_A_HOST.search(rule)]
-    if kept is None or (kept > _NEARLY * facts.typical.planned and not facts.only_the_last):
+    if kept is None or (kept > _NEARLY * facts.typical.planned and not facts.only_the_same_last):
         return None
     # A search for the table's capacity expects such a number.
     if facts.experiment.connections is None and not rules:

@@ -210,15 +210,21 @@ def test_a_capacity_that_is_not_the_tables(over: dict[str, Any], words: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("due_s", "words"),
+    ("lost", "begin_s", "words"),
     [
-        (0.9999, "the gateway keeps 9,999 connections and no more, 9,999 each of 1 host: its table is full, or it"),
-        (0.9, "connections are lost only after the first 900 ms of a trial"),
+        (
+            (1, 1, 1),
+            0.9999,
+            "the gateway keeps 9,999 connections and no more, 9,999 each of 1 host: its table is full, or it",
+        ),
+        ((1, 1, 1), 0.9, "connections are lost only after the first 900 ms of a trial"),
+        ((1, 40, 90), None, "connections are lost only after the first 991 ms of a trial"),
     ],
 )
-def test_a_limit_just_below_what_is_asked_for(due_s: float, words: str) -> None:
-    lost = stream("phase 1", 10_000, 1, 10_000, (due_s, due_s))
-    trials = [record(10_000, lost, kind=TrialKind.PHASE1) for _ in range(3)]
+def test_a_limit_just_below_what_is_asked_for(lost: tuple[int, ...], begin_s: float | None, words: str) -> None:
+    ends = [(1 - each / 10_000 if begin_s is None else begin_s, 0.9999) for each in lost]
+    streams = [stream("phase 1", 10_000, each, 10_000, end) for each, end in zip(lost, ends, strict=True)]
+    trials = [record(10_000, each, kind=TrialKind.PHASE1) for each in streams]
     assert explain(experiment(10_000, addresses=ONE_HOST), trials).startswith(words)
 
 

@@ -168,10 +168,11 @@ class Facts:
         )
 
     @property
-    def only_the_last(self) -> bool:
-        """True if every failure lost the last frames of its streams, and no others."""
+    def only_the_same_last(self) -> bool:
+        """True if every failure lost the last frames of its streams, equally many of each, and no others."""
         streams = [stream for trial in self.failures for stream in trial.result.streams if stream.lost]
-        return all(each.first_lost and each.first_lost.sequence >= each.planned - each.lost for each in streams)
+        at_the_end = all(each.first_lost and each.first_lost.sequence >= each.planned - each.lost for each in streams)
+        return at_the_end and len({each.received for each in streams}) == 1
 
     # --- where in the trial
 

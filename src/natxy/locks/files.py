@@ -99,7 +99,7 @@ def _locked(file: Path, waiting: Callable[[Holder], None]) -> int:
             make_own_folder(file.parent)
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise DutError(f"the lock {file} cannot be made: {error.strerror}. Make the folder writable") from error
+            raise DutError(f"the lock {file} cannot be made: {error.strerror}") from error
         try:
             if not _obtained(descriptor, fcntl.LOCK_EX):
                 time.sleep(_LOOK_S)

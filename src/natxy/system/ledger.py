@@ -270,8 +270,8 @@ class Ledger:
 
     def _unwritable(self, error: OSError) -> DutError:
         return DutError(
-            f"{self._file} cannot be written ({error.strerror}); natxy records there what it has to undo. Make "
-            "the folder writable"
+            f"{self._file} cannot be written: {error.strerror}. natxy records there what it has to undo; it needs a "
+            "folder that it can write to"
         )
 
 

@@ -176,7 +176,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DutError, match=r"file/ledger\.json cannot be written \((Not a directory|File exists)\)"):
+    with pytest.raises(DutError, match=r"file/ledger\.json cannot be written: (Not a directory|File exists)"):
         changed(tmp_path / "file", ME)
     with pytest.raises(DutError, match="cannot be written"):
         Ledger(tmp_path / "file").check_writable()

@@ -37,6 +37,8 @@ class ForeignFolder:
         Raises OSError for anything else: for links, FIFOs, and hard links to a file of another owner than the folder's.
         """
         *parents, last = (*PurePath(self.below).parts, *PurePath(name).parts)
+        if ".." in (*parents, last) or PurePath(name).is_absolute():
+            raise OSError(errno.EPERM, "not below this folder", str(self.path / name))
         at = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for each in parents:
@@ -106,6 +108,7 @@ def _check_own(path: Path, status: os.stat_result, others_may: int) -> None:
     raise OSError(
         errno.EPERM,
         f"{path} belongs to user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):03o}, so that others decide "
-        f"what is in it: `chown {os.geteuid()} {path}` and `chmod go-rwx {path}`, unless others have written to it",
+        f"what is in it: `chown {os.geteuid()} {path}` and `chmod go-rwx {path}`, or remove it if others may have "
+        "written to it",
         str(path),
     )

@@ -42,8 +42,9 @@ class TableCheck:
     def try_clear(self, bed: Bed) -> None:
         """Makes connections in an empty table, empties it and sends replies. The table has to be emptied again.
 
-        DutError if a reply comes through, or if nothing translates. Where the connections cannot all be made, nothing is known, and a later
-        attempt tries again. Where the gateway lets frames through that no connection expects, nothing can be known.
+        DutError if a reply comes through, or if nothing translates. Where the connections cannot all be made, nothing
+        is known, and a later attempt tries again. Where the gateway lets frames through that no connection expects,
+        nothing can be known.
         """
         if self._tries >= MOST_TRIES or not drops_unknown_replies(bed.experiment):
             return
