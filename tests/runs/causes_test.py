@@ -89,17 +89,30 @@ def test_hash_chains_are_too_long(tmp_path: Path) -> None:
     assert "50,000 connections are 65.1 entries a bucket in a table of 1,536 buckets; raise" in found.reason
 
 
-def test_a_gateway_learns_at_the_start(tmp_path: Path) -> None:
-    seen = "set seen { type ipv4_addr; flags dynamic,timeout; timeout 50ms; size 70000; };"
+def learning(folder: Path, forgets_after: str, **own: Any) -> RepetitionRecord:
+    """Measures a gateway that drops the first frame of each host that it has not seen for a while."""
+    seen = f"set seen {{ type ipv4_addr; flags dynamic,timeout; timeout {forgets_after}; size 70000; }};"
     learn = "ip saddr @seen update @seen { ip saddr } accept; add @seen { ip saddr } drop;"
     hosts = {side: {"first": f"198.{n}.1.0", "last": f"198.{n}.1.3"} for side, n in (("left", 18), ("right", 19))}
-    found = measured(
-        tmp_path,
+    return measured(
+        folder,
         gateway=by_commands(f"{seen} chain f {{ type filter hook forward priority 0; {learn} }};", stateful=False),
         procedure="throughput",
         addresses={"preset": "multiple"} | {f"{side}_hosts": each for side, each in hosts.items()},
-        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+        **own,
     )
+
+
+def test_a_gateway_that_has_learnt_in_a_warm_up_loses_nothing(tmp_path: Path) -> None:
+    # Without a warm-up it would forget its hosts between two trials.
+    timing = {"settle": "1500ms", "warm_up": "100ms"}
+    found = learning(tmp_path, "1s", timing=timing, search={"min_rate": "1k", "max_rate": "1k"})
+    assert found.value == 1000
+    assert found.trials[0].lost == 0
+
+
+def test_a_gateway_learns_at_the_start(tmp_path: Path) -> None:
+    found = learning(tmp_path, "50ms", search={"min_rate": "1k", "max_rate": "4k", "error": "100%"})
     assert re.search(r"4 frames each way are lost in the first [\d.]+ ms of a trial and none later", found.reason)
     assert "or a rule of its filter drops them (`nft ip mine f: add @seen { ip saddr } drop`)" in found.reason
 

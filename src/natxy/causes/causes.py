@@ -241,8 +241,8 @@ def _learning(facts: Facts) -> str | None:
     return (
         f"{how_many(facts)} are lost in the first {format_duration(max(0.001, within[1]))} of a trial and none later: "
         f"the gateway loses the first frames of flows, hosts or neighbours that it has yet to learn{rules}; let it "
-        "keep what it has learnt for longer than the pause between trials, use fewer hosts or flows, or allow this "
-        "loss with `loss_tolerance`"
+        "keep what it has learnt for longer than the pause between trials, send traffic that is not counted before "
+        "each trial (`timing: {warm_up: 100ms}`), use fewer hosts or flows, or allow this loss with `loss_tolerance`"
     )
 
 

@@ -140,8 +140,8 @@ def test_the_first_frames_of_what_a_gateway_has_to_learn() -> None:
         "as many frames are lost at every rate from 5 kfps to 60 kfps, so the loss does not depend on the rate: 4 "
         "frames each way are lost in the first 3.2 ms of a trial and none later: the gateway loses the first frames of "
         f"flows, hosts or neighbours that it has yet to learn, or a rule of its filter drops them (`{rule}`); let it "
-        "keep what it has learnt for longer than the pause between trials, use fewer hosts or flows, or allow this "
-        "loss with `loss_tolerance`"
+        "keep what it has learnt for longer than the pause between trials, send traffic that is not counted before "
+        "each trial (`timing: {warm_up: 100ms}`), use fewer hosts or flows, or allow this loss with `loss_tolerance`"
     )
 
 

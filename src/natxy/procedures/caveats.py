@@ -120,6 +120,11 @@ def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator
             "The wait for residual frames ends as soon as every frame has arrived, so that duplicates which arrive "
             f"later are not counted in that trial; RFC 2544 §23 asks for {format_duration(RFC_TIMING.drain)}."
         )
+    if timing.warm_up:
+        yield own_rule(
+            f"Before each trial of traffic, {format_duration(timing.warm_up)} of the same traffic is sent and not "
+            "counted, so that frames which a gateway loses while it learns hosts and flows are not in the results."
+        )
     if timing.overrun_floor > 0:
         yield own_rule(
             f"A trial whose last frame is up to {format_duration(timing.overrun_floor)} late counts as "

@@ -36,6 +36,8 @@ class TimingPlan(PlanModel):
     §23); otherwise once, when a gateway is set up."""
     learning_pause: Duration | None = None
     """Pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)."""
+    warm_up: Duration | None = None
+    """Traffic that is sent before each trial of traffic and not counted, so that the gateway has learnt its flows."""
     overrun_floor: Duration | None = None
     """A last frame that is no later than this never makes a trial invalid."""
     max_pause: Duration | None = None
@@ -56,6 +58,7 @@ class Timing(PlanModel):
     settle: Duration
     learning_frames: bool = False
     learning_pause: Duration
+    warm_up: Duration = 0.0
     overrun_floor: Duration
     max_pause: Duration
     max_backlog: Share | None = None
@@ -63,7 +66,8 @@ class Timing(PlanModel):
     @property
     def learning_s(self) -> float:
         """Returns how long the DUT learns before each trial."""
-        return self.learning_pause if self.learning_frames else 0.0
+        warming_s = self.warm_up + self.expected_drain_s if self.warm_up else 0.0
+        return warming_s + (self.learning_pause if self.learning_frames else 0.0)
 
     @property
     def expected_drain_s(self) -> float:

@@ -33,7 +33,8 @@ def traffic_step(
     rate_fps: float | None = None,
     meanwhile: Callable[[Progress], None] | None = None,
 ) -> TrialResult | None:
-    """Runs the trial that `request(seed)` returns; returns None if connections are missing after phase 1.
+    """Runs the trial that `request(seed)` returns, after the warm-up if the timing has one; returns None if connections
+    are missing after phase 1.
 
     `rate_fps` is the rate per direction if it is not `attempt.rate`, because the steps vary something else. `meanwhile`
     also receives the progress of the traffic.
@@ -50,10 +51,25 @@ def traffic_step(
             for receive in filter(None, (on_progress, meanwhile)):
                 receive(progress)
 
-        return repetition.engine.run_trial(request(seed), report)
+        traffic = request(seed)
+        if warm_up_s := repetition.experiment.timing.warm_up:
+            repetition.engine.run_trial(beginning(traffic, warm_up_s))
+        return repetition.engine.run_trial(traffic, report)
 
     rate = attempt.rate if rate_fps is None else rate_fps
     return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
+
+
+def beginning(traffic: TrialRequest, length_s: float) -> TrialRequest:
+    """Returns the traffic of a trial in another length, without background and tagged frames."""
+    streams = [
+        stream.model_copy(
+            update={"frames": max(1, round(length_s * stream.rate_fps)), "start_s": 0.0, "tagged": None, "ipdv": False}
+        )
+        for stream in traffic.streams
+        if stream.interleaved_with is None
+    ]
+    return traffic.model_copy(update={"streams": streams, "delay_histogram": False})
 
 
 def by_direction(

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.messages.results import StreamResult
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import StreamResult, TrialResult
 from natxy.engine.simulation.delays import PERIOD
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.plan.model.problems import PlanProblems
@@ -55,6 +57,24 @@ def measure(*experiments: dict[str, Any], code: int = 0, **given: Any) -> RunRec
 
 def figures(run: RunRecord, name: str) -> Mapping[str, float | None]:
     return next(e for e in run.experiments if e.name == name).repetitions[0].figures
+
+
+def test_a_warm_up_is_sent_before_each_trial_and_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[TrialRequest] = []
+    run_trial = SimulatedEngine.run_trial
+
+    def noting(engine: SimulatedEngine, request: TrialRequest, *more: Any) -> TrialResult:
+        sent.append(request)
+        return run_trial(engine, request, *more)
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", noting)
+    run = measure(LATENCY, timing={"preset": "lab", "warm_up": "250ms"})
+    (trial,) = [trial for _, _, trial in run.experiments[0].all_trials]
+    warm_up, measured = sent
+    assert [stream.frames for stream in warm_up.streams] == [12_500, 12_500]
+    assert [stream.tagged for stream in warm_up.streams] == [None, None]
+    assert trial.planned == sum(stream.frames for stream in measured.streams)
+    assert any("250 ms of the same traffic is sent" in caveat.text for caveat in run.caveats)
 
 
 def test_the_foreground_is_what_is_not_background() -> None:
