@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a Linux DUT counts about frames that it loses, by one command before a trial and one after it.
+"""Reads what a Linux DUT, or PF of a BSD, counts about frames that it loses, by one command before and after a trial.
 
 The texts are those of a DUT, which natxy does not trust: lines that are not as its programs write them are ignored, and
 a program that is missing leaves its part empty.
@@ -46,6 +46,7 @@ done
 for each in jool jool_siit; do
   [ -d "/sys/module/$each" ] && {{ echo "== $each"; $each -i natxy stats display --csv --no-headers; }}
 done
+[ -e /dev/pf ] && {{ echo '== pfctl'; pfctl -si; }}
 exit 0
 """
 
@@ -76,7 +77,7 @@ class Reading:
 
 
 class CountWatch:
-    """Reads the counters of a DUT between `begin` and `end`. A DUT that does not answer, or is not Linux, has none."""
+    """Reads the counters of a DUT between `begin` and `end`. A DUT that does not answer, or has neither, has none."""
 
     def __init__(self, transport: Transport, interfaces: DutInterfaces) -> None:
         self._transport = transport
@@ -115,10 +116,10 @@ def rose(before: Reading, after: Reading) -> DutCounts:
 def parse_reading(text: str) -> Reading | None:
     """Returns what the command printed; None if it did not run to its first part."""
     parts = dict(re.findall(r"^== (\S+)\n((?:(?!== ).*\n?)*)", text, re.MULTILINE))
-    if not parts.get("proc"):
+    if not parts.get("proc") and not parts.get("pfctl"):
         return None
     files: dict[str, list[str]] = {}
-    for line in parts["proc"].splitlines():
+    for line in parts.get("proc", "").splitlines():
         file, found, rest = line.partition(":")
         if found:
             files.setdefault(file, []).append(rest)
@@ -131,6 +132,7 @@ def parse_reading(text: str) -> Reading | None:
         KERNEL: dict([*_kernel(files)]),
         "nft list ruleset": {rule: frames for rule, frames in rules.items() if frames is not None},
         "tc -s qdisc": dict(_queues(parts.get("tc", ""))),
+        "pfctl -si": _filter(parts.get("pfctl", "")),
     }
     counters |= {shown_by: _neighbors(files[file]) for file, shown_by in _NEIGHBORS.items() if file in files}
     for name, printed in parts.items():
@@ -210,6 +212,14 @@ def _queues(printed: str) -> Iterable[tuple[str, int]]:
 def _card(printed: str) -> dict[str, int]:
     lines = re.findall(rf"^ +(\S[^:\n]{{0,60}}): ({_NUMBER})$", printed, re.MULTILINE)
     return {name: int(count) for name, count in lines if _OF_CARD.search(name)}
+
+
+def _filter(printed: str) -> dict[str, int]:
+    """Returns PF's counters of why it dropped frames, which follow those of its tables."""
+    reasons = printed.partition("\nCounters")[2]
+    lines = re.findall(rf"^  ([a-z][a-z-]{{0,60}}) +({_NUMBER}) +\S+/s$", reasons, re.MULTILINE)
+    # `match` counts the frames that a rule was found for.
+    return {name: int(count) for name, count in lines if name != "match"}
 
 
 def _jool(printed: str) -> dict[str, int]:

@@ -115,6 +115,29 @@ def test_without_the_kernels_file_the_program_tells() -> None:
     assert counts.table_size is None
 
 
+PF = """== proc
+== conntrack
+== pfctl
+Status: Enabled for 0 days 00:12:19              Debug: err
+
+State Table                          Total             Rate
+  current entries                    {states}
+  searches                          281774          381.3/s
+Counters
+  match                              {states}           27.1/s
+  memory                                 0            0.0/s
+  state-insert                           0            0.0/s
+  state-limit                        {refused}           12.5/s
+  translate                              0            0.0/s
+"""
+
+
+def test_pf_tells_why_it_dropped_frames() -> None:
+    counts = between(PF.format(states=10, refused=7), PF.format(states=4000, refused=107))
+    assert counts.rose == {"pfctl -si": {"state-limit": 100}}
+    assert [rise.text() for rise in counts.losses()] == ["state-limit rose by 100 in `pfctl -si`"]
+
+
 def test_what_was_reset_or_is_new_did_not_rise() -> None:
     assert between(reading(failed=9, missed=3), reading(failed=1)).rose == {}
     without = "\n".join(line for line in reading(missed=9).splitlines() if "eth" not in line and "rx_" not in line)
