@@ -92,7 +92,7 @@ def test_what_sets_no_sysctl_needs_none(simulated: Path) -> None:
 def test_a_read_only_ledger_is_refused_before_a_run(plan: Path, tmp_path: Path) -> None:
     done = natxy("run", plan, "--output", tmp_path / "out", inside=NO_LEDGER)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "/var/lib/natxy/ledger.json cannot be written (Read-only file system)" in done.stderr
+    assert "/var/lib/natxy/ledger.json cannot be written: Read-only file system" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

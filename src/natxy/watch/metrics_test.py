@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import threading
 import urllib.request
 from collections import Counter
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import RunState
 from natxy.run.run import run_plan
 from natxy.watch.metrics import Metrics, Scrapes, serving
+from tests.support.timing import wait_until
 
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed (make setup-dev)")
 
@@ -115,11 +117,14 @@ def test_a_taken_port_is_named() -> None:
 
 def test_who_asks_gets_an_answer_beside_those_who_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("natxy.watch.metrics_server._LONGEST_S", 600.0)
+    before = threading.active_count()
     with serving(Metrics(), "0", pytest.fail) as address, ExitStack() as stack:
         port = int(address.split(":")[2].removesuffix("/metrics"))
         for _ in range(20):
             stack.enter_context(socket.create_connection(("127.0.0.1", port))).sendall(b"GET / HTTP/1.1\r\n")
         assert "natxy_running" in fetched(address)
+    # The end of half a request is answered, too, and other tests replace the clock.
+    wait_until(lambda: threading.active_count() <= before)
 
 
 def test_the_last_values_can_be_fetched_by_who_fetches_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
