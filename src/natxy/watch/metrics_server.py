@@ -18,6 +18,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 _AT_ONCE: Final = 8
 _LONGEST_S: Final = 5.0
+_ANSWERED_S: Final = 0.5
 _PACE_S: Final = 0.02
 _MOST_WAITING: Final = 64
 # As long as the longest wait for a free place, so that the end of a run does not wait for longer.
@@ -33,7 +34,7 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
     def __init__(self, host: str, port: int) -> None:
         [(self.address_family, _, _, _, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         self._places = threading.Semaphore(_AT_ONCE)
-        self._served: dict[socket.socket, None] = {}
+        self._served: dict[socket.socket, float] = {}
         super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
 
     def serve_until_shutdown(self) -> None:
@@ -50,9 +51,11 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         time.sleep(_PACE_S)
         if not self._places.acquire(blocking=False):
-            # A scraper is answered within milliseconds, so that the oldest connection is no scraper's.
+            # A scraper has been answered long before that.
             with suppress(OSError, StopIteration, RuntimeError):
-                next(iter(self._served)).shutdown(socket.SHUT_RDWR)
+                oldest, since_s = next(iter(self._served.items()))
+                if time.monotonic() - since_s > _ANSWERED_S:
+                    oldest.shutdown(socket.SHUT_RDWR)
             if not self._places.acquire(timeout=_POLL_S):
                 raise BlockingIOError("all places are taken")
         try:
@@ -60,7 +63,7 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
         except BaseException:
             self._places.release()
             raise
-        self._served[request] = None
+        self._served[request] = time.monotonic()
         return request, address
 
     def shutdown_request(self, request: Any) -> None:

@@ -182,7 +182,7 @@ def _extract(archive: Path, folder: Path) -> None:
                 if number >= _MOST_FILES or member.size < 0 or left < 0 or tar.offset <= member.offset:
                     raise DutError("what it sent as its run's folder is none that natxy makes")
                 within, _, name = member.name.rpartition("/")
-                if within != "run" or not _FILE.fullmatch(name) or not member.isfile() or member.issparse():
+                if within != "run" or not _FILE.fullmatch(name) or not member.isfile():
                     continue
                 if content := tar.extractfile(member):
                     with (folder / name).open("wb") as out:

@@ -302,6 +302,16 @@ def test_a_member_before_the_archives_beginning_ends_it(tmp_path: Path) -> None:
         there_module._extract(tmp_path / "tar", tmp_path / "new")
 
 
+def test_a_file_with_holes_comes_home_whole(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/x").write_bytes(b"begin")
+    os.truncate(tmp_path / "run/x", 1 << 20)
+    subprocess.run(["tar", "--sparse", "-cf", "tar", "run"], cwd=tmp_path, check=True)
+    assert (tmp_path / "tar").stat().st_size < 1 << 19
+    there_module._extract(tmp_path / "tar", tmp_path / "new")
+    assert (tmp_path / "new/x").read_bytes() == (tmp_path / "run/x").read_bytes()
+
+
 def test_a_folder_of_too_many_files_ends_it(tmp_path: Path) -> None:
     (tmp_path / "tar").write_bytes(archive(*[(f"run/x{number}", tarfile.REGTYPE, b"") for number in range(101)]))
     with pytest.raises(DutError, match="none that natxy makes"):
