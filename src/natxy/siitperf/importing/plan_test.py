@@ -21,10 +21,8 @@ from natxy.plan.yaml.loading import load_plan
 from natxy.shipped import schema_comment
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
-from natxy.siitperf.importing.gaps import GAPS
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import OF_CONNECTIONS, VALIDATING, Source
-from natxy.siitperf.keys import KEYS
 from natxy.siitperf.program import PROCEDURES
 from tests.support.siitperf_confs import CONFS, conf_text
 
@@ -487,11 +485,6 @@ def test_what_no_procedure_does_is_an_error(procedure: str, arguments: str | Non
 def test_ports_that_are_exchanged_are_an_error_before_they_are_counted() -> None:
     with pytest.raises(PlanError, match="Fwd-dport-min is 80 and Fwd-dport-max 0; exchange them"):
         text_of("nat44", "connection-rate", f"{TRAFFIC} {PHASE1}", Fwd_dport_max="0")
-
-
-def test_the_gaps_are_of_keys_and_errors_come_first() -> None:
-    assert {gap.key for gap in GAPS} <= {*KEYS}
-    assert [gap.is_error for gap in GAPS] == sorted((gap.is_error for gap in GAPS), reverse=True)
 
 
 def test_another_gateway(folder: Path) -> None:
