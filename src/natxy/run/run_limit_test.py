@@ -67,7 +67,9 @@ def test_a_search_below_the_testers_limit_says_where_that_is(tmp_path: Path) -> 
     _, run = measure(tmp_path / "run", FORWARDING | {"search": search}, testbed={"tester_limit": "400k"})
     (experiment,) = run.experiments
     assert experiment.values == [pytest.approx(250_000, abs=502)] * 2
-    assert experiment.reason == ("the tester could not send 500.5 kfps per direction, and the search went on below")
+    assert experiment.reason == (
+        "the tester could not send 500.5 kfps per direction, and the search continued at lower rates"
+    )
 
 
 @pytest.mark.parametrize("kind", ["binary", "mlrsearch"])

@@ -134,7 +134,7 @@ def unsent_remark(result: SearchResult, unit: Unit) -> str:
     if result.unsent_rate is None:
         return ""
     unsent = f"the tester could not send {rate_text(result.unsent_rate, unit)}"
-    return unsent if result.upper_bound is None else f"{unsent}, and the search went on below"
+    return unsent if result.upper_bound is None else f"{unsent}, and the search continued at lower rates"
 
 
 def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
