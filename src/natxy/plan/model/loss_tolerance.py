@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.json_schema import named
 from natxy.plan.model.units import COUNT_SCHEMA, PERCENTAGE_SCHEMA, Percent, Share, parse_count, parse_rate
+from natxy.untrusted.validation import got
 
 
 class LossTolerance(PlanModel):
@@ -53,7 +54,7 @@ def _parse_phase1_loss(given: object) -> int | Percent:
             return parse_count(given)
     except ValueError:
         pass
-    raise ValueError(f"expected a number of connections such as 1, or a share of them such as 0.001%, got {given!r}")
+    raise ValueError(f"expected a number of connections such as 1, or a share of them such as 0.001%{got(given)}")
 
 
 def _written(loss: int | Percent) -> int | str:
