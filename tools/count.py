@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
+_LONGEST_REASON: Final = 300
+
 
 @dataclass(frozen=True)
 class Count:
@@ -30,9 +32,6 @@ class Count:
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-_LONGEST_REASON: Final = 300
 
 
 def count(junit: Path) -> Count:

@@ -15,10 +15,10 @@ from tools.told_apart import LOSING, OVERFLOWING, Bed, Case, Disturbance, Told, 
 
 EVERY_PAIR = 24
 """The first cases that have each gateway with each disturbance."""
-LEAST_TOLD_APART = 18
-"""The least number of cases to tell apart where others take the cores; `tools.told_apart` asks more of a quiet machine.
+LEAST_OF_LOSING = EVERY_PAIR // 4
+"""The least number of losing gateways to tell apart where others take the cores: half.
 
-A gateway that overflows is told apart if it is not said to fail, so that only those that lose frames may be undecided.
+`tools.told_apart` asks for 99 of 100 on a quiet machine. An overflowing gateway is never undecided.
 """
 
 
@@ -97,4 +97,5 @@ def test_every_gateway_is_told_apart_from_every_disturbance(
     rows = "\n".join(table(found))
     record_property("told apart", rows)
     assert counted(found, Told.WRONG) == 0, rows
-    assert counted(found, Told.APART) >= LEAST_TOLD_APART, rows
+    losing = Counter({key: count for key, count in found.items() if key[0] in LOSING})
+    assert counted(losing, Told.APART) >= LEAST_OF_LOSING, rows

@@ -123,8 +123,7 @@ def _has_own_shape(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
     end = directory_bytes = 0
     for each in archive.infolist():
         is_plain = each.external_attr >> 16 in (_MODE, stat.S_IFREG | _MODE) and not each.flag_bits and not each.comment
-        # Its directory has the numbers of a large file in an extra field.
-        # Python writes both sizes where one is large.
+        # An extra field of the directory has the numbers of a large file: both sizes where one is large.
         is_large = max(each.file_size, each.compress_size) > zipfile.ZIP64_LIMIT
         large = 2 * is_large + (each.header_offset > zipfile.ZIP64_LIMIT)
         extra_start = struct.pack("<HH", 1, 8 * large) if large else b""

@@ -184,33 +184,16 @@ def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
 
 
 def test_public_addresses_of_all_testers_are_told_together() -> None:
+    def spread(connections: int, addresses: int, counts: tuple[int, int], lowest: str, highest: str) -> SourceSpread:
+        ends = {"lowest": IPv4Address(lowest), "highest": IPv4Address(highest)}
+        return SourceSpread(connections=connections, addresses=addresses, fewest=counts[0], most=counts[1], **ends)
+
     one, other = Part(), Part()
-    one.sources = SourceSpread(
-        connections=2000,
-        addresses=2,
-        fewest=900,
-        most=1100,
-        lowest=IPv4Address("198.19.0.4"),
-        highest=IPv4Address("198.19.0.5"),
-    )
-    other.sources = SourceSpread(
-        connections=1000,
-        addresses=3,
-        fewest=300,
-        most=400,
-        lowest=IPv4Address("198.19.1.4"),
-        highest=IPv4Address("198.19.1.6"),
-    )
+    one.sources = spread(2000, 2, (900, 1100), "198.19.0.4", "198.19.0.5")
+    other.sources = spread(1000, 3, (300, 400), "198.19.1.4", "198.19.1.6")
     request = EstablishRequest(stream=stream(0), further=[stream(1)], seed=1, drain_s=0, limits=PATIENT)
     found = both(one, other).establish(request).sources
-    assert found == SourceSpread(
-        connections=3000,
-        addresses=5,
-        fewest=300,
-        most=1100,
-        lowest=IPv4Address("198.19.0.4"),
-        highest=IPv4Address("198.19.1.6"),
-    )
+    assert found == spread(3000, 5, (300, 1100), "198.19.0.4", "198.19.1.6")
     other.sources = None
     assert both(one, other).establish(request).sources is None
 

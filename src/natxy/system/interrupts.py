@@ -21,8 +21,6 @@ Result = TypeVar("Result")
 
 INTERRUPTED: Final = 130
 INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 _raised = 0
 """The number of times that `interrupt` has raised KeyboardInterrupt."""
 

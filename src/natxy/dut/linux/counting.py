@@ -215,7 +215,7 @@ def _card(printed: str) -> dict[str, int]:
 
 
 def _filter(printed: str) -> dict[str, int]:
-    """Returns PF's counters of why it dropped frames, which follow those of its tables."""
+    """Returns the part `Counters` of `pfctl -si`: for each reason, how many frames PF dropped."""
     reasons = printed.partition("\nCounters")[2]
     lines = re.findall(rf"^  ([a-z][a-z-]{{0,60}}) +({_NUMBER}) +\S+/s$", reasons, re.MULTILINE)
     # `match` counts the frames that a rule was found for.

@@ -162,8 +162,11 @@ class Repetition:
         purpose: Purpose,
         rate_fps: float,
         run: Callable[[int, OnProgress], TrialResult],
+        warm_up: Callable[[int], object] | None = None,
     ) -> TrialResult:
         """Runs one trial of the engine with `run(seed, on_progress)` and stores it.
+
+        `warm_up(seed)` comes before the gateway is watched, so that nothing of its traffic counts.
 
         A loss that the tester's pauses may explain is the gateway's if earlier attempts at the step contradict that. A
         failure that a disturbance of the gateway's core explains decides nothing, so its verdict is `disturbed`. But
@@ -178,13 +181,16 @@ class Repetition:
             self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
             check_translated(self.experiment, recorded)
             return recorded
+        seed = self._seed(attempt, kind)
+        if warm_up:
+            warm_up(seed)
         started_at = timestamp()
         if self.counting:
             self.counting.begin()
         if self.watch:
             self.watch.begin()
         on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
-        result = self.paused.weigh(attempt, kind, run(self._seed(attempt, kind), on_progress))
+        result = self.paused.weigh(attempt, kind, run(seed, on_progress))
         absence = self._absence()
         load = self.watch.load() if self.watch else None
         counts = self.counting.end() if self.counting else None

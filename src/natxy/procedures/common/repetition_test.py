@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -45,6 +46,7 @@ class Machine:
             pause_s=lambda: pause_s, clear=lambda: self.done.append("clear"), check_alive=self._check_alive
         )
         self.missing = ""
+        self.warm_up: Callable[[int], object] | None = None
         self.watch = SimpleNamespace(
             begin=lambda: self.done.append("watch"), end=self._end, load=lambda: self.load, buffer_frames=1000, cores=1
         )
@@ -87,8 +89,8 @@ class Machine:
             self.done.append("run")
             return result
 
-        attempt = Attempt(1, number, 1e5)
-        return self.repetition(**given).trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, 1e5, run)
+        attempt, warm_up = Attempt(1, number, 1e5), self.warm_up
+        return self.repetition(**given).trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, 1e5, run, warm_up)
 
 
 def failed(lost: int = 100) -> TrialResult:
@@ -106,6 +108,13 @@ def test_the_gateway_is_watched_while_the_trial_runs() -> None:
     assert machine.done == ["count", "watch", "run", "watched", "counted"]
     [finished] = machine.finished
     assert (finished.absence, finished.dut_load) == (Absence(0.05), machine.load)
+
+
+def test_a_warm_up_is_neither_watched_nor_counted() -> None:
+    machine = Machine()
+    machine.warm_up = lambda _: machine.done.append("warm-up")
+    machine.run(failed())
+    assert machine.done == ["warm-up", "count", "watch", "run", "watched", "counted"]
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,14 @@ def traffic_step(
             for receive in filter(None, (on_progress, meanwhile)):
                 receive(progress)
 
-        traffic = request(seed)
-        if warm_up_s := repetition.experiment.timing.warm_up:
-            repetition.engine.run_trial(beginning(traffic, warm_up_s))
-        return repetition.engine.run_trial(traffic, report)
+        return repetition.engine.run_trial(request(seed), report)
+
+    def warm_up(seed: int) -> None:
+        repetition.engine.run_trial(beginning(request(seed), repetition.experiment.timing.warm_up))
 
     rate = attempt.rate if rate_fps is None else rate_fps
-    return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run)
+    before = warm_up if repetition.experiment.timing.warm_up else None
+    return repetition.trial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, run, before)
 
 
 def beginning(traffic: TrialRequest, length_s: float) -> TrialRequest:

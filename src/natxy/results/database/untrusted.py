@@ -118,7 +118,7 @@ def data_bytes(file: Path) -> int:
 
 
 def check_size(db: UntrustedDatabase) -> None:
-    """Raises sqlite3.DatabaseError for a file that says that it has more pages than its data fill."""
+    """Raises sqlite3.DatabaseError if a file claims more pages than its data can fill."""
     ((pages,), (page_bytes,)) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
     if pages * page_bytes > _FEWEST_BYTES + _TIMES_READ * db.size:
         raise sqlite3.DatabaseError("it has more pages than data")
