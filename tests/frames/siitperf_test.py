@@ -199,6 +199,7 @@ def test_variation_and_frames_in_time(router: SiitperfBed) -> None:
 
 
 @needs.programs("tc")
+@repeated
 def test_of_frames_that_all_arrive_those_within_the_time_out_are_counted(router: SiitperfBed) -> None:
     """500 frames a second leave at 400, so that each is held back for longer than the one before."""
     frames, timeout_ms = 1000, 250
@@ -213,7 +214,11 @@ def test_of_frames_that_all_arrive_those_within_the_time_out_are_counted(router:
     in_time = sum(shaped_delay_s(400, 500, each / 500) <= timeout_ms / 1000 for each in range(frames))
     assert ended.number("Info: Forward frames completely missing") == 0
     # A sender that is late shifts the delays that follow, by half a millisecond for each frame more or less.
-    assert ended.number("Forward frames received") == pytest.approx(in_time, abs=2 * LATE_MS / 0.5)
+    shifted = 2 * LATE_MS / 0.5
+    received = ended.number("Forward frames received")
+    assert received <= in_time + shifted
+    if received < in_time - shifted:
+        raise DisturbedError(f"{received:g} frames in time instead of {in_time}: the gateway let them leave later")
 
 
 @contextmanager
