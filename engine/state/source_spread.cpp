@@ -2,6 +2,9 @@
 #include "state/source_spread.hpp"
 
 #include <algorithm>
+#include <bitset>
+#include <limits>
+#include <memory>
 #include <unordered_map>
 
 namespace natxy {
@@ -16,27 +19,45 @@ struct Hash {
   }
 };
 
+using Ports = std::bitset<std::size_t{1} << 16>;
+
+/// Holds what the connections of one address have.
+struct Use {
+  std::uint64_t connections = 0;
+  std::unique_ptr<Ports> ports;
+};
+
 }  // namespace
 
 template <Family F>
 std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
   const std::uint64_t step = (table.size() + kMostLookedAt - 1) / kMostLookedAt;
-  std::unordered_map<Address<F>, std::uint64_t, Hash<F>> counts;
+  std::unordered_map<Address<F>, Use, Hash<F>> uses;
   SourceSpread spread;
+  spread.lowest_port = std::numeric_limits<std::uint16_t>::max();
   for (std::uint64_t i = 0; i < table.size(); i += step) {
     if (!table.is_established(i)) continue;
-    ++counts[table.at(i).source];
+    const Tuple<F> seen = table.at(i);
+    Use& use = uses[seen.source];
+    if (use.connections == 0 && uses.size() <= kMostWithPorts) use.ports = std::make_unique<Ports>();
+    ++use.connections;
+    if (use.ports) use.ports->set(seen.source_port);
+    spread.lowest_port = std::min(spread.lowest_port, seen.source_port);
+    spread.highest_port = std::max(spread.highest_port, seen.source_port);
     ++spread.connections;
-    if (counts.size() > kMostSources) return std::nullopt;
+    if (uses.size() > kMostSources) return std::nullopt;
   }
-  if (counts.empty()) return std::nullopt;
+  if (uses.empty()) return std::nullopt;
   const auto [fewest, most] =
-      std::ranges::minmax_element(counts, {}, [](const auto& counted) { return counted.second; });
-  spread.addresses = counts.size();
-  spread.fewest = fewest->second;
-  spread.most = most->second;
-  const auto [lowest, highest] =
-      std::ranges::minmax_element(counts, {}, [](const auto& counted) { return counted.first; });
+      std::ranges::minmax_element(uses, {}, [](const auto& used) { return used.second.connections; });
+  spread.addresses = uses.size();
+  spread.fewest = fewest->second.connections;
+  spread.most = most->second.connections;
+  if (uses.size() <= kMostWithPorts) {
+    spread.endpoints = 0;
+    for (const auto& [address, use] : uses) *spread.endpoints += use.ports->count();
+  }
+  const auto [lowest, highest] = std::ranges::minmax_element(uses, {}, [](const auto& used) { return used.first; });
   spread.lowest = {F, lowest->first};
   spread.highest = {F, highest->first};
   return spread;
@@ -44,12 +65,16 @@ std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
 
 std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const std::optional<SourceSpread>& other) {
   if (!one || !other) return std::nullopt;
-  return SourceSpread{one->connections + other->connections,
-                      one->addresses + other->addresses,
-                      std::min(one->fewest, other->fewest),
-                      std::max(one->most, other->most),
-                      std::ranges::min(one->lowest, other->lowest, {}, &AnyAddress::value),
-                      std::ranges::max(one->highest, other->highest, {}, &AnyAddress::value)};
+  return SourceSpread{
+      one->connections + other->connections,
+      one->addresses + other->addresses,
+      std::min(one->fewest, other->fewest),
+      std::max(one->most, other->most),
+      std::ranges::min(one->lowest, other->lowest, {}, &AnyAddress::value),
+      std::ranges::max(one->highest, other->highest, {}, &AnyAddress::value),
+      one->endpoints && other->endpoints ? std::optional{*one->endpoints + *other->endpoints} : std::nullopt,
+      std::min(one->lowest_port, other->lowest_port),
+      std::max(one->highest_port, other->highest_port)};
 }
 
 template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);

@@ -18,6 +18,10 @@ struct SourceSpread {
   std::uint64_t most = 0;
   AnyAddress lowest;
   AnyAddress highest;
+  std::optional<std::uint64_t>
+      endpoints;  // pairs of address and port; none: there are more than kMostWithPorts addresses
+  std::uint16_t lowest_port = 0;
+  std::uint16_t highest_port = 0;
 
   bool operator==(const SourceSpread&) const = default;
 };
@@ -25,6 +29,8 @@ struct SourceSpread {
 /// Tables with more connections than this are looked at in equal steps, so that it takes less than a second.
 inline constexpr std::uint64_t kMostLookedAt = 1 << 22;
 inline constexpr std::uint64_t kMostSources = 1 << 16;
+/// The ports of an address take 8 kB.
+inline constexpr std::uint64_t kMostWithPorts = 1 << 10;
 
 /// Returns the spread of the established connections, or nothing if there are none, or more than kMostSources
 /// addresses. Call it only after recording has ended.

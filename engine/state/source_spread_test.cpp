@@ -21,12 +21,13 @@ TYPED_TEST(SpreadOfSources, CountsEstablishedConnectionsByAddress) {
   table.reset(10);
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
   for (const std::uint64_t connection : {1U, 2U, 5U, 6U, 7U}) {
-    // Ports and destinations are no sources.
-    const auto port = static_cast<std::uint16_t>(connection);
-    table.record(connection, {connection < 5 ? 7U : 8U, port, port, port});
+    // Destinations are no sources, and several of them may have the same source.
+    const auto destination = static_cast<std::uint16_t>(connection);
+    const std::uint16_t port = connection == 6 ? 5 : destination;
+    table.record(connection, {connection < 5 ? 7U : 8U, destination, port, destination});
   }
   constexpr Family kFamily = TypeParam::family;
-  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3, {kFamily, 7}, {kFamily, 8}}));
+  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3, {kFamily, 7}, {kFamily, 8}, 4, 1, 7}));
   table.reset(10);
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
 }
@@ -37,9 +38,25 @@ TYPED_TEST(SpreadOfSources, CountsNoMoreAddressesThanAPoolCanHave) {
   for (std::uint32_t i = 0; i < kMostSources; ++i) table.record(i, {i << 8, 1, 1, 1});
   constexpr Family kFamily = TypeParam::family;
   constexpr AnyAddress kHighest{kFamily, (kMostSources - 1) << 8};
-  EXPECT_EQ(spread_of_sources(table), (SourceSpread{kMostSources, kMostSources, 1, 1, {kFamily, 0}, kHighest}));
+  EXPECT_EQ(spread_of_sources(table),
+            (SourceSpread{kMostSources, kMostSources, 1, 1, {kFamily, 0}, kHighest, std::nullopt, 1, 1}));
   table.record(kMostSources, {1, 1, 1, 1});
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
+}
+
+TYPED_TEST(SpreadOfSources, CountsPortsOfAThousandAddresses) {
+  StateTable<TypeParam::family> table;
+  table.reset(2 * kMostWithPorts + 2);
+  for (std::uint32_t i = 0; i < 2 * kMostWithPorts; ++i) {
+    table.record(i, {i / 2, 1, static_cast<std::uint16_t>(50000 + i % 2), 1});
+  }
+  const auto spread = spread_of_sources(table);
+  ASSERT_TRUE(spread);
+  EXPECT_EQ(spread->endpoints, 2 * kMostWithPorts);
+  EXPECT_EQ(spread->lowest_port, 50000);
+  EXPECT_EQ(spread->highest_port, 50001);
+  table.record(2 * kMostWithPorts, {kMostWithPorts, 1, 1, 1});
+  EXPECT_EQ(spread_of_sources(table)->endpoints, std::nullopt);
 }
 
 TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
@@ -53,13 +70,16 @@ TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
   const auto spread = spread_of_sources(table);
   ASSERT_TRUE(spread);
   constexpr Family kFamily = TypeParam::family;
-  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}}));
+  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}, 4, 1, 1}));
 }
 
 TEST(JoinedSpreads, HaveTheEndsOfBoth) {
   const AnyAddress one{Family::ipv4, 1}, two{Family::ipv4, 2}, three{Family::ipv4, 3};
-  EXPECT_EQ(joined(SourceSpread{5, 2, 2, 3, two, three}, SourceSpread{4, 2, 1, 3, one, two}),
-            (SourceSpread{9, 4, 1, 3, one, three}));
+  const SourceSpread left{5, 2, 2, 3, two, three, 5, 7, 9}, right{4, 2, 1, 3, one, two, 3, 8, 10};
+  EXPECT_EQ(joined(left, right), (SourceSpread{9, 4, 1, 3, one, three, 8, 7, 10}));
+  SourceSpread unknown = right;
+  unknown.endpoints.reset();
+  EXPECT_EQ(joined(left, unknown)->endpoints, std::nullopt);
 }
 
 }  // namespace

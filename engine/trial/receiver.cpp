@@ -40,6 +40,22 @@ void note_marked(const SequenceWindow& window, const Receiver::Stream& expected,
   });
 }
 
+LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
+  LostSample sample;
+  if (window.forgotten() > 0) return sample;
+  std::uint64_t lost = 0;
+  window.for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { lost += end - first; });
+  const std::uint64_t step = (lost + LostSample::kMost - 1) / LostSample::kMost;
+  std::uint64_t skipped = 0;
+  window.for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) {
+    std::uint64_t next = first + skipped;
+    for (; next < end; next += step) sample.sequences.push_back(next);
+    skipped = next - end;
+  });
+  sample.all = step == 1;
+  return sample;
+}
+
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
@@ -293,6 +309,7 @@ void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& ma
     }
     const Stream& expected = all.receptions_[i].stream;
     stream.lost = statistics.window.lost(expected.frames);
+    if (stream.lost) stream.lost_sample = sample_of_lost(statistics.window, expected.frames);
     if (marks.any()) note_marked(statistics.window, expected, marks, stream);
     // Without frames on one core, there may have been some on another.
     if (receivers.size() > 1) continue;

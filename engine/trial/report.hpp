@@ -10,6 +10,7 @@
 #include "measure/core_probe.hpp"
 #include "measure/delay_variation.hpp"
 #include "measure/histogram.hpp"
+#include "measure/lost_flows.hpp"
 #include "measure/sequence_window.hpp"
 #include "packet/classifier.hpp"
 #include "port/port.hpp"
@@ -44,6 +45,15 @@ struct PacingReport {
   std::uint64_t blocked = 0;  // time for which it refused them, since the sender was last on schedule
 };
 
+/// Holds sequence numbers of lost frames: of all, or of more than kMost a part of that size, in equal steps. None where
+/// some are unknown.
+struct LostSample {
+  static constexpr std::uint64_t kMost = 1 << 18;
+
+  std::vector<std::uint64_t> sequences;
+  bool all = false;
+};
+
 struct StreamReport {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;   // in time
@@ -59,10 +69,12 @@ struct StreamReport {
   SignedHistogram ipdv;                                     // ticks
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
   std::optional<LostRange> lost;
-  std::uint64_t near_pauses = 0;       // frames that were due when a pause of the tester may have harmed them
-  std::uint64_t lost_near_pauses = 0;  // those of them that were lost, and those of which this is not known
-  std::uint64_t backlog = 0;           // ticks by which the frame that arrived last took longer than the fastest
-  std::uint64_t silence_start = 0;     // ticks since the trial's start
+  LostSample lost_sample;
+  std::optional<LostFlows> lost_flows;  // none: the trial did not fail, or it is unknown which frames were lost
+  std::uint64_t near_pauses = 0;        // frames that were due when a pause of the tester may have harmed them
+  std::uint64_t lost_near_pauses = 0;   // those of them that were lost, and those of which this is not known
+  std::uint64_t backlog = 0;            // ticks by which the frame that arrived last took longer than the fastest
+  std::uint64_t silence_start = 0;      // ticks since the trial's start
   std::uint64_t silence = 0;
   std::vector<std::uint64_t> sent_per_second;
   std::vector<std::uint64_t> received_per_second;

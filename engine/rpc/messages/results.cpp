@@ -16,6 +16,9 @@ constexpr std::array<const char*, 11> kCauses = {"lossless",  "loss",    "back_p
                                                  "paused",    "unsent",  "tester_drops",  "aborted",
                                                  "link_down", "backlog", "suspended"};
 
+constexpr std::array<const char*, 4> kTupleFields = {"source_address", "destination_address", "source_port",
+                                                     "destination_port"};
+
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
@@ -93,6 +96,28 @@ Json write_tagged(const StreamSpec& spec, const StreamReport& stream, const Cloc
   return delays;
 }
 
+/// Writes a value of a field of a four-tuple: an address as text, a port as a number.
+Json write_value(TupleField field, Family family, uint128 value) {
+  const bool is_port = field == TupleField::source_port || field == TupleField::destination_port;
+  return is_port ? Json(static_cast<std::uint16_t>(value)) : Json(format_address({family, value}));
+}
+
+Json write_lost_flows(const std::optional<LostFlows>& flows) {
+  if (!flows) return nullptr;
+  Json fields = Json::array();
+  for (const FieldLosses& field : flows->fields) {
+    const auto value = [&](uint128 number) { return write_value(field.field, flows->family, number); };
+    fields.push_back({{"field", kTupleFields.at(static_cast<std::size_t>(field.field))},
+                      {"lowest", value(field.lowest)},
+                      {"highest", value(field.highest)},
+                      {"lost_lowest", value(field.lost_lowest)},
+                      {"lost_highest", value(field.lost_highest)},
+                      {"sent", field.sent},
+                      {"lost", field.lost}});
+  }
+  return {{"fields", std::move(fields)}, {"marks", flows->marks ? Json(*flows->marks) : Json()}};
+}
+
 Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
   const std::uint64_t first_of_burst = sequence / spec.burst * spec.burst;
   return {{"sequence", sequence}, {"due_s", spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps}};
@@ -120,6 +145,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},
           {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
           {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"lost_flows", write_lost_flows(stream.lost_flows)},
           {"near_pauses", stream.near_pauses},
           {"lost_near_pauses", stream.lost_near_pauses},
           {"longest_silence", stream.silence == 0 ? Json()
@@ -136,7 +162,10 @@ Json write_sources(const std::optional<SourceSpread>& sources) {
           {"fewest", sources->fewest},
           {"most", sources->most},
           {"lowest", format_address(sources->lowest)},
-          {"highest", format_address(sources->highest)}};
+          {"highest", format_address(sources->highest)},
+          {"endpoints", sources->endpoints ? Json(*sources->endpoints) : Json()},
+          {"lowest_port", sources->lowest_port},
+          {"highest_port", sources->highest_port}};
 }
 
 Json write_port_report(const PortReport& port) {

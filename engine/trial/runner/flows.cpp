@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "trial/runner/check_request.hpp"
 
 namespace natxy {
 
 namespace {
+
+constexpr std::uint64_t kMostSentLookedAt = 1 << 16;
 
 enum class Purpose : std::uint8_t { space, cycle };
 
@@ -68,6 +72,20 @@ std::unique_ptr<Base> of_offered(const TrialSpec& spec, const Connections& conne
   return std::make_unique<Use<F, Selection::random>>(offered, cycle);
 }
 
+/// Makes the source of the four-tuples that a stream's flows have in the direction of phase 1.
+template <Family F>
+std::unique_ptr<FlowSource<F>> initiator_flows(const TrialSpec& spec, const Connections& connections,
+                                               std::size_t stream) {
+  if (spec.streams[stream].kind == StreamKind::flows) return make_flow_source<F>(spec, connections, stream);
+  return of_offered<F, ConnectionFlows, FlowSource<F>>(spec, connections, stream);
+}
+
+template <Family F>
+Tuple<F> tuple_of(FlowSource<F>& source, std::uint64_t sequence, TupleLanes<F>& lanes) {
+  source.fill({sequence, 1}, 1, lanes);
+  return lanes.get(0);
+}
+
 template <Family F>
 std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                    std::size_t stream) {
@@ -120,6 +138,28 @@ void end_connections(std::uint64_t established, Connections& connections) {
     const StateTable<F>& seen = *connections.seen.of<F>();
     connections.stand_ins = {connections.count, [&](std::uint64_t number) { return seen.is_established(number); }};
   });
+}
+
+std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections& connections, std::size_t stream,
+                                       const LostSample& lost) {
+  const StreamSpec& own = spec.streams[stream];
+  std::optional<LostFlows> flows;
+  if (lost.sequences.empty()) return flows;
+  const Family family = own.kind == StreamKind::flows ? connections.family_of(own) : connections.offered.family();
+  with_family(family, [&]<Family F>() {
+    const auto source = initiator_flows<F>(spec, connections, stream);
+    TupleLanes<F> lanes;
+    std::vector<Tuple<F>> missing, sent;
+    for (const std::uint64_t sequence : lost.sequences) missing.push_back(tuple_of<F>(*source, sequence, lanes));
+    // Equal steps might meet the same few flows again and again, so a frame is drawn from each.
+    const std::uint64_t step = (own.frames + kMostSentLookedAt - 1) / kMostSentLookedAt;
+    for (std::uint64_t first = 0; first < own.frames; first += step) {
+      const std::uint64_t drawn = first + scale(random_word(0, first), std::min(step, own.frames - first));
+      sent.push_back(tuple_of<F>(*source, drawn, lanes));
+    }
+    flows = lost_flows<F>(sent, missing, lost.all);
+  });
+  return flows;
 }
 
 std::optional<SourceSpread> sources_of(const Connections& connections) {

@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 
+#include "measure/lost_flows.hpp"
 #include "state/source_spread.hpp"
 #include "trial/arrival_check.hpp"
 #include "trial/connections.hpp"
 #include "trial/flow_source.hpp"
+#include "trial/report.hpp"
 #include "trial/spec.hpp"
 
 // The four-tuples that a trial's streams send and expect.
@@ -29,6 +31,10 @@ void end_connections(std::uint64_t established, Connections& connections);
 template <Family F>
 std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,
                                                 std::size_t stream);
+
+/// Returns which flows of a stream lost frames, in the initiator's four-tuples; nothing if no lost frame is known.
+std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections& connections, std::size_t stream,
+                                       const LostSample& lost);
 
 /// Makes the check of the four-tuples with which a stream arrives, or null if it may arrive with any.
 std::unique_ptr<ArrivalCheck> make_arrival_check(const TrialSpec& spec, const Connections& connections,

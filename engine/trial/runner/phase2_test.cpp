@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "trial/runner/ring_bed.hpp"
@@ -48,6 +50,44 @@ TEST_P(PhaseTwo, MayUseOnlyTheFirstConnections) {
   const auto& [ports, count] = *sent[Side::right].begin();
   EXPECT_EQ(count, 600);
   EXPECT_TRUE(sent[Side::left].contains({ports.second, ports.first}));
+}
+
+TEST_P(PhaseTwo, TellsWhichFlowsLoseFrames) {
+  const auto drops_high_ports = [](Side, Bytes frame) {
+    const std::uint8_t* udp = frame.data() + kEthernetBytes + ip_bytes(GetParam());
+    return std::max(load_be16(udp), load_be16(udp + 2)) < 10050 ? 1 : 0;
+  };
+  const auto ports_of = [](const StreamReport& stream) {
+    return std::ranges::find(stream.lost_flows->fields, TupleField::source_port, &FieldLosses::field);
+  };
+  const auto complete = bed.run(phase1(GetParam(), 2000));
+  EXPECT_FALSE(complete.streams[0].lost_flows);
+  bed.treat = drops_high_ports;
+  const auto report = bed.run(trial({phase2("forward", Side::left, StreamKind::connections, GetParam(), 2000),
+                                     phase2("reverse", Side::right, StreamKind::replies, GetParam(), 2000)}));
+  EXPECT_EQ(report.verdict, Verdict::fail);
+  std::vector<std::vector<std::uint64_t>> marks;
+  for (const StreamReport& stream : report.streams) {
+    ASSERT_TRUE(stream.lost_flows) << report.reason;
+    const auto ports = ports_of(stream);
+    ASSERT_NE(ports, stream.lost_flows->fields.end());
+    // The flows are those of the initiator in both directions.
+    EXPECT_TRUE(ports->lost_lowest == 10050 && ports->lost_highest == 10099);
+    EXPECT_EQ(std::accumulate(ports->lost.begin(), ports->lost.end(), std::uint64_t{0}), 2000 - stream.received);
+    EXPECT_EQ(std::accumulate(ports->sent.begin(), ports->sent.end(), std::uint64_t{0}), 2000);
+    marks.push_back(stream.lost_flows->marks.value());
+  }
+  EXPECT_EQ(marks.front(), marks.back());
+}
+
+TEST_P(PhaseTwo, TellsWhichConnectionsWereNotMade) {
+  bed.treat = [](Side, Bytes frame) {
+    return load_be16(frame.data() + kEthernetBytes + ip_bytes(GetParam())) % 2 == 0 ? 1 : 0;
+  };
+  const auto first = bed.run(phase1(GetParam(), 2000));
+  const auto second = bed.run(phase1(GetParam(), 2000));
+  ASSERT_TRUE(first.streams[0].lost_flows && second.streams[0].lost_flows);
+  EXPECT_EQ(first.streams[0].lost_flows->marks, second.streams[0].lost_flows->marks);
 }
 
 /// Returns a phase 1 of 2000 frames whose tuples are drawn from only 100.

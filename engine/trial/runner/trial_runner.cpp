@@ -213,6 +213,10 @@ class TrialRun {
       report.sources = i == 0 ? sources : joined(report.sources, sources);
     }
     judge(spec_, resources_.clock, report);
+    for (std::size_t i = 0; report.verdict == Verdict::fail && i < spec_.streams.size(); ++i) {
+      StreamReport& stream = report.streams[i];
+      stream.lost_flows = lost_flows_of(spec_, connections_[spec_.streams[i].pair], i, stream.lost_sample);
+    }
     return report;
   }
 

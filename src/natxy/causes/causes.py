@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from natxy.causes.facts import Facts, failures
+from natxy.causes.flows import lossy_values, same_each_time, which
 from natxy.causes.shape import how_many, percent, place, shape
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS
@@ -26,6 +27,7 @@ _CROWDED: Final = 0.9
 _REFUSED: Final = 0.97
 # Netfilter's own bound on a chain is drawn at each boot, from 50 on (net/netfilter/nf_conntrack_core.c).
 _LONG_CHAIN: Final = 50
+_STEADY: Final = 0.02
 _ENTRIES_A_CONNECTION: Final = 2
 _LEARNT_S: Final = 0.05
 _MOST_NAMED: Final = 2
@@ -37,6 +39,7 @@ _ERRORS: Final = {
     "icmp_unreachable": "unreachable", "icmpv6_unreachable": "unreachable", "icmp_time_exceeded": "time exceeded",
     "icmpv6_time_exceeded": "time exceeded",
 }  # fmt: skip
+_DAMAGED: Final = re.compile(r"\brx_errors\b|crc|fcs|align|symbol", re.I)
 _TOO_LONG: Final = ("icmp_fragmentation_needed", "icmpv6_packet_too_big")
 
 
@@ -51,7 +54,8 @@ def explain(experiment: Experiment, trials: Iterable[TrialRecord], purpose: Purp
         return ""
     facts = Facts(experiment, failed)
     cause = next(filter(None, (each(facts) for each in _CAUSES)), "")
-    return ": ".join(filter(None, (shape(facts), cause)))
+    seen = "; ".join(filter(None, (shape(facts), which(facts))))
+    return ": ".join(filter(None, (seen, cause)))
 
 
 def explain_capacity(experiment: Experiment, trials: Iterable[TrialRecord]) -> str:
@@ -121,7 +125,7 @@ def _few_ports(facts: Facts) -> str | None:
         return None
     return (
         f"{counted(kept, 'connection')} to {counted(facts.destinations, 'destination')} get a port, and all others none"
-        f" ({rise.text()}): the gateway has {each:.6g} ports for a destination; give its rule or port set more ports, "
+        f" ({rise.text()}): the gateway has {each:,.6g} ports for a destination; give its rule or port set more ports, "
         "let its other ranges be used too, or ask for fewer `connections` or more destinations (`right_hosts`, "
         "destination ports)"
     )
@@ -167,6 +171,41 @@ def _too_long(facts: Facts) -> str | None:
     )
 
 
+def _ports_used_up(facts: Facts) -> str | None:
+    """Finds connections that end where all ports are taken: those of a range, or of an address that is given to several
+    destinations."""
+    spread, kept = facts.typical.result.sources, facts.kept
+    if kept is None or spread is None or not spread.endpoints or spread.lowest_port is None:
+        return None
+    assert spread.highest_port is not None
+    ports = spread.highest_port - spread.lowest_port + 1
+    if spread.endpoints < _CROWDED * ports * spread.addresses:
+        return None
+    addresses = counted(spread.addresses, "public address")
+    taken = f"the connections have {spread.endpoints:,} of the ports {spread.lowest_port} to {spread.highest_port} of "
+    taken += addresses
+    if facts.destinations > 1 and spread.endpoints > _REFUSED * spread.connections:
+        return (
+            f"{taken}, each a port of its own, although they lead to {facts.destinations:,} destinations: the gateway "
+            "does not use a port again for another destination; give it more public addresses (`addresses.pool`), or "
+            "ask for fewer `connections`"
+        )
+    parts = PORTS_PER_ADDRESS / ports
+    if parts < 1 / _CROWDED:
+        return None
+    split = round(parts)
+    if split > 1 and abs(parts - split) < _STEADY * parts:
+        return (
+            f"{taken}, which are one of {split} equal parts of its ports: the gateway has a port range for each of "
+            f"{split} workers or subscribers, and all connections fall to one of them; spread them over more hosts "
+            "(`left_hosts`), run it with fewer workers, or ask for fewer `connections`"
+        )
+    return (
+        f"{taken}, and the gateway uses no others: give its rule or port set more ports, or ask for fewer `connections`"
+        " or more destinations (`right_hosts`, destination ports)"
+    )
+
+
 def _a_host(facts: Facts) -> str | None:
     """Finds a limit of connections: the same number is kept at every rate, and no counter of a full table rose.
 
@@ -176,8 +215,8 @@ def _a_host(facts: Facts) -> str | None:
     rules = [rule for rule in _rules(facts) if _LIMITS_A_HOST.search(rule)]
     if kept is None or (kept > _NEARLY * facts.typical.planned and not facts.only_the_same_last):
         return None
-    # A search for the table's capacity expects such a number.
-    if facts.experiment.connections is None and not rules:
+    # A search for the table's capacity expects such a number, and a limit does not choose among ports or addresses.
+    if not rules and (facts.experiment.connections is None or lossy_values(facts)):
         return None
     each = f"{round(kept / facts.hosts):,} each of {counted(facts.hosts, 'host')}"
     if rules:
@@ -246,6 +285,36 @@ def _learning(facts: Facts) -> str | None:
     )
 
 
+def _damaged(facts: Facts) -> str | None:
+    damaged = next((rise for rise in facts.explained_by if _DAMAGED.search(rise.counter)), None)
+    if damaged is None:
+        return None
+    return (
+        f"frames come to the DUT's card damaged ({damaged.text()}); replace the cable or its transceivers, and compare "
+        "the speed and duplex of both ends (`ethtool`)"
+    )
+
+
+def _between(facts: Facts) -> str | None:
+    """Finds frames that are lost between the tester's ports and the DUT's interfaces, which count what they pass."""
+    load, result = facts.typical.dut_load, facts.typical.result
+    if load is None or not load.interfaces:
+        return None
+    came, left = (sum(getattr(each, name) for each in load.interfaces) for name in ("received", "sent"))
+    lost = {
+        "do not come to the DUT's interfaces": sum(stream.sent for stream in result.streams) - came,
+        "leave the DUT's interfaces and do not come to the tester": left
+        - sum(each.received for each in result.streams),
+    }
+    words, number = max(lost.items(), key=lambda each: each[1])
+    if load.interfaces_lost or not _NEARLY * facts.lost <= number <= facts.lost / _NEARLY:
+        return None
+    return (
+        f"{number:,} frames {words}, and no card counts them: a card, the switch or a cable between the tester and the "
+        "DUT loses them; look at the switch's counters and flow control (`ethtool -a`), and connect the two directly"
+    )
+
+
 def _refused(facts: Facts) -> str | None:
     told: dict[str, int] = {}
     for kind, words in _ERRORS.items():
@@ -310,6 +379,20 @@ def _one_way(facts: Facts) -> str | None:
     return f"{what} in the direction {name} alone; look at the gateway's routes, rules and interfaces of that direction"
 
 
+def _of_flows(facts: Facts) -> str | None:
+    if values := lossy_values(facts):
+        return (
+            f"the gateway treats the {values.text} otherwise than the others; look at its rules, its port sets, and "
+            "how it spreads flows over cores and queues (`ethtool -x`)"
+        )
+    if same_each_time(facts):
+        return (
+            f"the gateway treats these {facts.what} otherwise than the others, whatever else it has to do; look at its "
+            "rules and port sets, and how it spreads flows over cores and queues (`ethtool -x`)"
+        )
+    return None
+
+
 def _placed(facts: Facts) -> str | None:
     where = place(facts)
     return f"{facts.what} are lost {where}" if where else None
@@ -322,6 +405,7 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _few_ports,
     _port_search,
     _too_long,
+    _ports_used_up,
     _a_host,
     _learning,
     _limiter,
@@ -329,13 +413,16 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _unrouted,
     _unresolved,
     _refused,
+    _damaged,
     _too_slow,
     _capped,
     _counted,
+    _between,
+    _of_flows,
     _one_way,
     _placed,
 )
-_LIMITS: Final = (_chains, _few_ports, _port_search, _a_host)
+_LIMITS: Final = (_chains, _few_ports, _port_search, _ports_used_up, _a_host)
 
 
 def _rules(facts: Facts) -> list[str]:

@@ -14,6 +14,7 @@ from natxy.engine.messages.results import (
     LostFrame,
     Pacing,
     PortResult,
+    SourceSpread,
     StreamResult,
     TrialResult,
     Verdict,
@@ -22,7 +23,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.dut_counts import DutCounts
-from natxy.results.dut_load import CoreLoad, DutLoad
+from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 from natxy.results.trials import Purpose, TrialKind, TrialRecord
 
 ONE_HOST = {
@@ -124,6 +125,96 @@ def test_hash_chains_that_are_too_long() -> None:
         "netfilter refuses connections whose hash chain is too long, from 50 entries on (chaintoolong rose by 52,385 "
         "in `conntrack -S`): 200,000 connections are 97.7 entries a bucket in a table of 4,096 buckets; raise the "
         "gateway's `hash_size` (nf_conntrack_buckets) to 200,000 or more; a larger table alone does not help"
+    )
+
+
+def _spread(connections: int, endpoints: int, lowest: int, highest: int, addresses: int = 1) -> SourceSpread:
+    return SourceSpread(
+        connections=connections, addresses=addresses, fewest=connections // addresses, most=connections // addresses,
+        endpoints=endpoints, lowest_port=lowest, highest_port=highest,
+    )  # fmt: skip
+
+
+TWO_DESTINATIONS = ONE_HOST | {"right_hosts": {"first": "198.19.1.0", "last": "198.19.1.1"}}
+
+
+def _with_sources(spread: SourceSpread, planned: int, **own: Any) -> str:
+    lost = planned - spread.connections
+    trials = [
+        record(rate, stream("phase 1", planned, lost, rate), kind=TrialKind.PHASE1, sources=spread)
+        for rate in (5000, 20_000)
+    ]
+    return explain(experiment(planned, **own), trials)
+
+
+def test_ports_that_are_not_used_again_for_another_destination() -> None:
+    found = _with_sources(_spread(64_512, 64_512, 1024, 65535), 100_000, addresses=TWO_DESTINATIONS)
+    assert found.endswith(
+        ": the connections have 64,512 of the ports 1024 to 65535 of 1 public address, each a port of its own, "
+        "although they lead to 2 destinations: the gateway does not use a port again for another destination; give it "
+        "more public addresses (`addresses.pool`), or ask for fewer `connections`"
+    )
+
+
+def test_ports_that_are_used_again_are_named_as_a_limit_alone() -> None:
+    found = _with_sources(_spread(60_000, 30_000, 1024, 31_023), 100_000, addresses=TWO_DESTINATIONS)
+    assert "for another destination" not in found
+
+
+def test_ports_that_are_split_among_workers() -> None:
+    found = _with_sources(_spread(16_127, 16_127, 17_152, 33_278), 40_000)
+    assert found.endswith(
+        ": the connections have 16,127 of the ports 17152 to 33278 of 1 public address, which are one of 4 equal parts "
+        "of its ports: the gateway has a port range for each of 4 workers or subscribers, and all connections fall to "
+        "one of them; spread them over more hosts (`left_hosts`), run it with fewer workers, or ask for fewer "
+        "`connections`"
+    )
+
+
+def test_a_range_of_ports_that_is_no_part_of_all() -> None:
+    found = _with_sources(_spread(10_000, 10_000, 20_000, 29_999), 40_000)
+    assert "and the gateway uses no others: give its rule or port set more ports" in found
+
+
+def test_few_of_many_ports_are_no_range() -> None:
+    assert "the ports" not in _with_sources(_spread(10_000, 10_000, 1024, 65_535), 40_000)
+
+
+def _interfaces(came: int, left: int, lost: dict[str, int] | None = None) -> DutLoad:
+    return DutLoad(
+        elapsed_s=1, cores=(),
+        interfaces=(
+            InterfaceLoad(name="eth1", received=came, sent=0, lost=lost or {}),
+            InterfaceLoad(name="eth2", received=0, sent=left),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("came", "left", "words"),
+    [
+        (9_000, 9_000, "1,000 frames do not come to the DUT's interfaces"),
+        (10_000, 10_000, "1,000 frames leave the DUT's interfaces and do not come to the tester"),
+    ],
+)
+def test_what_is_lost_between_tester_and_dut(came: int, left: int, words: str) -> None:
+    trials = [record(rate, stream("forward", 10_000, 1000, rate), load=_interfaces(came, left)) for rate in (500, 2000)]
+    found = explain(experiment(), trials)
+    assert f": {words}, and no card counts them: a card, the switch or a cable between" in found
+
+
+def test_what_the_dut_itself_loses_is_not_between() -> None:
+    trials = [record(rate, stream("forward", 10_000, 1000, rate), load=_interfaces(10_000, 9_000)) for rate in (5, 20)]
+    assert "no card counts them" not in explain(experiment(), trials)
+
+
+def test_frames_that_come_damaged() -> None:
+    counts = DutCounts(rose={"ethtool -S eth1": {"rx_crc_errors": 1000}})
+    load = _interfaces(9_000, 9_000, {"rx_errors": 1000})
+    trials = [record(rate, stream("forward", 10_000, 1000, rate), load=load, counts=counts) for rate in (500, 2000)]
+    assert explain(experiment(), trials).endswith(
+        ": frames come to the DUT's card damaged (rx_crc_errors rose by 1,000 in `ethtool -S eth1`); replace the cable "
+        "or its transceivers, and compare the speed and duplex of both ends (`ethtool`)"
     )
 
 

@@ -281,6 +281,9 @@ def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
         most=max(each.most for each in known),
         lowest=min((each.lowest for each in known if each.lowest), key=int, default=None),
         highest=max((each.highest for each in known if each.highest), key=int, default=None),
+        endpoints=None if (one := [each.endpoints for each in known]).count(None) else sum(filter(None, one)),
+        lowest_port=min((each.lowest_port for each in known if each.lowest_port is not None), default=None),
+        highest_port=max((each.highest_port for each in known if each.highest_port is not None), default=None),
     )
 
 

@@ -185,8 +185,11 @@ def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
 
 def test_public_addresses_of_all_testers_are_told_together() -> None:
     def spread(connections: int, addresses: int, counts: tuple[int, int], lowest: str, highest: str) -> SourceSpread:
-        ends = {"lowest": IPv4Address(lowest), "highest": IPv4Address(highest)}
-        return SourceSpread(connections=connections, addresses=addresses, fewest=counts[0], most=counts[1], **ends)
+        return SourceSpread(
+            connections=connections, addresses=addresses, fewest=counts[0], most=counts[1],
+            lowest=IPv4Address(lowest), highest=IPv4Address(highest), endpoints=connections // 2,
+            lowest_port=counts[0], highest_port=counts[1],
+        )  # fmt: skip
 
     one, other = Part(), Part()
     one.sources = spread(2000, 2, (900, 1100), "198.19.0.4", "198.19.0.5")
@@ -194,6 +197,10 @@ def test_public_addresses_of_all_testers_are_told_together() -> None:
     request = EstablishRequest(stream=stream(0), further=[stream(1)], seed=1, drain_s=0, limits=PATIENT)
     found = both(one, other).establish(request).sources
     assert found == spread(3000, 5, (300, 1100), "198.19.0.4", "198.19.1.6")
+    other.sources = other.sources.model_copy(update={"endpoints": None, "lowest_port": None, "highest_port": None})
+    found = both(one, other).establish(request).sources
+    assert found
+    assert (found.endpoints, found.lowest_port, found.highest_port) == (None, 900, 1100)
     other.sources = None
     assert both(one, other).establish(request).sources is None
 

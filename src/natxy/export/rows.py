@@ -241,6 +241,7 @@ def _sources(trial: TrialRecord) -> Row:
         "source_addresses": spread.addresses,
         "source_fewest_connections": spread.fewest,
         "source_most_connections": spread.most,
+        "source_ports": spread.endpoints,
     }
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from natxy.engine.messages.common import Message, Pair, Side
 from natxy.untrusted.values import Real, Whole
+
+PortNumber = Annotated[int, Field(ge=0, le=65535)]
+TupleValue = PortNumber | IPv4Address | IPv6Address
+"""The value of a field of a four-tuple: a port or an address."""
 
 
 class Verdict(StrEnum):
@@ -96,6 +101,34 @@ class LostFrame(Message):
     due_s: Real
 
 
+class FieldLosses(Message):
+    """Describes how a stream's frames, and the lost ones of them, are spread over the values of one field of their
+    four-tuples.
+
+    `sent` and `lost` count the frames that were looked at, up to 65,536 and 262,144, in up to 64 equal parts of the
+    values from `lowest` to `highest`.
+    """
+
+    field: Literal["source_address", "destination_address", "source_port", "destination_port"]
+    lowest: TupleValue
+    highest: TupleValue
+    lost_lowest: TupleValue
+    lost_highest: TupleValue
+    sent: list[Whole]
+    lost: list[Whole]
+
+
+class LostFlows(Message):
+    """Describes which flows of a stream lost frames, in the four-tuples of the initiator.
+
+    `fields` has those with several values. `marks` are up to 32 of the smallest hashes of the lost frames' four-tuples,
+    in order: trials that lost the same flows have the same marks. Null for more than 262,144 lost frames.
+    """
+
+    fields: list[FieldLosses]
+    marks: list[Whole] | None = None
+
+
 class Silence(Message):
     """The time between two successive arrivals; `start_s` counts from the trial's start."""
 
@@ -136,6 +169,9 @@ class StreamResult(Message):
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
+    lost_flows: LostFlows | None = Field(
+        default=None, description="null unless the trial failed, and for a stream that lost nothing"
+    )
     near_pauses: Whole = Field(
         default=0, description="frames that were due when a pause longer than `max_pause_s` may have harmed them"
     )
@@ -190,7 +226,9 @@ class SourceSpread(Message):
 
     Behind a gateway that hides the left side's addresses these are its public ones. `fewest` and `most` are connections
     of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.
-    `lowest` and `highest` are the ends of the addresses; None in runs of earlier versions.
+    `lowest` and `highest` are the ends of the addresses, `lowest_port` and `highest_port` those of their ports.
+    `endpoints` are pairs of address and port: fewer than connections if the gateway uses a port again for another
+    destination; None for more than 1,024 addresses. What earlier versions did not tell is None.
     """
 
     connections: Whole
@@ -199,6 +237,9 @@ class SourceSpread(Message):
     most: Whole
     lowest: IPv4Address | IPv6Address | None = None
     highest: IPv4Address | IPv6Address | None = None
+    endpoints: Whole | None = None
+    lowest_port: PortNumber | None = None
+    highest_port: PortNumber | None = None
 
 
 class TrialResult(Message):

@@ -189,13 +189,15 @@ class SimulatedEngine:
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
+        # A restart during the trial has an outage of its own.
+        clears = self._dut.table.clears
         self._pass_time(request, on_progress)
         # Traffic that the gateway does not translate has no flow cost.
         flows = max(self._flows(stream) for stream in request.streams if not stream.interleaved_with)
         through: dict[float, Carried] = {}
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
             through[start_s] = self._dut.carry([*together], flows)
-        losses = [self._lose(stream, through[stream.start_s]) for stream in request.streams]
+        losses = [self._lose(stream, through[stream.start_s], clears) for stream in request.streams]
         arrived = [(stream, lost.received) for stream, lost in zip(request.streams, losses, strict=True)]
         backlogs_s = [through[stream.start_s].backlog_s for stream in request.streams]
         result = self._result(arrived, request, on_progress, backlogs_s)
@@ -222,7 +224,8 @@ class SimulatedEngine:
                 elapsed_s = self._dut.trial_time_s
                 on_progress(Progress(elapsed_s=elapsed_s, planned=planned, sent=so_far, received=so_far))
 
-    def _lose(self, stream: StreamSpec, through: Carried) -> StreamLosses:
+    def _lose(self, stream: StreamSpec, through: Carried, clears: int) -> StreamLosses:
+        """Returns what a stream loses in a trial that began after so many clearings of the table."""
         config = self._dut.config
         ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
         if stream.interleaved_with:
@@ -233,6 +236,8 @@ class SimulatedEngine:
             # A connection that has expired has no frames until its end, and all frames of one are alike.
             expired_share = sum(frame < first for frame in self._expired(stream)) / first
             known = established.share * (1 - expired_share)
+            if stream.kind == StreamKind.REPLIES and established.clears != clears:
+                known = 0.0
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
         return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
 

@@ -55,8 +55,10 @@ def arrived_with(*sources: str) -> TrialResult:
     """Returns a phase 1 whose connections arrived with addresses from the first to the last source, or from none."""
     spread: dict[str, Any] = {"sources": None}
     if sources:
-        ends = {"lowest": ip_address(sources[0]), "highest": ip_address(sources[-1])}
-        spread["sources"] = SourceSpread(connections=1000, addresses=2, fewest=1, most=999, **ends)
+        spread["sources"] = SourceSpread(
+            connections=1000, addresses=2, fewest=1, most=999, lowest=ip_address(sources[0]),
+            highest=ip_address(sources[-1]),
+        )  # fmt: skip
     return TrialResult.model_construct(**spread)
 
 

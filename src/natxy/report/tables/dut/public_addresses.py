@@ -13,35 +13,39 @@ from natxy.results.records import ExperimentRecord, RunRecord
 TITLE: Final = "Public addresses in use"
 _NOTE: Final = (
     "Used are the source addresses with which the connections of phase 1 arrived on the right. The fewest and the most "
-    "are connections of one address. They are those of the trials that passed or, if none did, of the others."
+    "are connections of one address. Fewer ports than connections mean that the gateway uses a port again for another "
+    "destination. All are those of the trials that passed or, if none did, of the others."
 )
 
 
 def public_addresses(run: RunRecord) -> Table | None:
-    """Returns a row for each experiment whose gateway has a pool; None where the use of none is known."""
+    """Returns a row for each experiment whose gateway hides the left side; None where nothing is known of any."""
     rows = [row for experiment in run.experiments if (row := _row(experiment))]
-    titles = ("Pool", "Addresses", "Used", "Fewest connections", "Most connections", "Trials")
+    titles = ("Pool", "Addresses", "Used", "Fewest connections", "Most connections", "Ports", "Trials")
     columns = (Column("Experiment"), *(Column(title, numeric=title != "Pool") for title in titles))
     return Table(TITLE, columns, tuple(rows), note=_NOTE) if rows else None
 
 
 def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
     pool = experiment.pool
+    hides = pool is not None or experiment.planned.gateway.hides_left
     trials = [trial for _, _, trial in experiment.all_trials if trial.result.sources]
     complete = [trial for trial in trials if trial.verdict is Verdict.PASS]
     spreads = [trial.result.sources for trial in complete or trials if trial.result.sources]
-    if pool is None or not spreads:
+    if not hides or not spreads:
         return None
     return (
         experiment.title,
-        str(pool),
-        f"{pool.num_addresses:,}",
-        *(_ends(spreads, name) for name in ("addresses", "fewest", "most")),
+        str(pool) if pool else "none",
+        f"{pool.num_addresses:,}" if pool else "1",
+        *(_ends(spreads, name) for name in ("addresses", "fewest", "most", "endpoints")),
         f"{len(spreads):,}",
     )
 
 
 def _ends(spreads: Iterable[SourceSpread], name: str) -> str:
     """Returns the least and the highest of a count, or the one that all trials have."""
-    counts = sorted({getattr(spread, name) for spread in spreads})
+    counts = sorted({count for spread in spreads if (count := getattr(spread, name)) is not None})
+    if not counts:
+        return "unknown"
     return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))

@@ -15,8 +15,8 @@ from tests.support.sample_runs import SampleRun, result, settings
 LINKS = settings()["addresses"]
 
 
-def spread(addresses: int, fewest: int, most: int) -> SourceSpread:
-    return SourceSpread(connections=100, addresses=addresses, fewest=fewest, most=most)
+def spread(addresses: int, fewest: int, most: int, endpoints: int | None = None) -> SourceSpread:
+    return SourceSpread(connections=100, addresses=addresses, fewest=fewest, most=most, endpoints=endpoints)
 
 
 def sampled(folder: Path, *trials: tuple[Verdict, SourceSpread | None], pool: str | None = "198.19.0.4/30") -> Path:
@@ -43,30 +43,35 @@ def test_the_addresses_in_use_are_counted_over_complete_trials(tmp_path: Path) -
     table = shown(
         sampled(
             tmp_path,
-            (Verdict.PASS, spread(4, 20, 30)),
-            (Verdict.PASS, spread(4, 19, 31)),
+            (Verdict.PASS, spread(4, 20, 30, 50)),
+            (Verdict.PASS, spread(4, 19, 31, 60)),
             (Verdict.FAIL, spread(1, 1, 1)),
             (Verdict.PASS, None),
         )
     )
     assert table
-    assert table.rows == (("NAT", "198.19.0.4/30", "4", "4", "19 to 20", "30 to 31", "2"),)
+    assert table.rows == (("NAT", "198.19.0.4/30", "4", "4", "19 to 20", "30 to 31", "50 to 60", "2"),)
 
 
 def test_without_a_complete_trial_the_others_count(tmp_path: Path) -> None:
     table = shown(sampled(tmp_path, (Verdict.FAIL, spread(2, 10, 40))))
     assert table
-    assert table.rows[0][2:] == ("4", "2", "10", "40", "1")
+    assert table.rows[0][2:] == ("4", "2", "10", "40", "unknown", "1")
 
 
-def test_a_gateway_without_a_pool_has_no_row(tmp_path: Path) -> None:
-    assert shown(sampled(tmp_path / "single", (Verdict.PASS, spread(1, 100, 100)), pool=None)) is None
+def test_a_gateway_without_a_pool_has_one_address(tmp_path: Path) -> None:
+    table = shown(sampled(tmp_path, (Verdict.PASS, spread(1, 100, 100, 50)), pool=None))
+    assert table
+    assert table.rows == (("NAT", "none", "1", "1", "100", "100", "50", "1"),)
+
+
+def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:
     assert shown(sampled(tmp_path / "before", (Verdict.PASS, None))) is None
 
 
 def test_the_export_has_them_by_trial(tmp_path: Path) -> None:
-    run = RunReader(sampled(tmp_path, (Verdict.PASS, spread(4, 19, 31)), (Verdict.PASS, None))).run
+    run = RunReader(sampled(tmp_path, (Verdict.PASS, spread(4, 19, 31, 60)), (Verdict.PASS, None))).run
     first, second = trial_rows(run)
-    names = ("source_addresses", "source_fewest_connections", "source_most_connections")
-    assert [first[name] for name in names] == [4, 19, 31]
-    assert [second.get(name) for name in names] == [None] * 3
+    names = ("source_addresses", "source_fewest_connections", "source_most_connections", "source_ports")
+    assert [first[name] for name in names] == [4, 19, 31, 60]
+    assert [second.get(name) for name in names] == [None] * 4

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "packet/address.hpp"
+
+namespace natxy {
+
+enum class TupleField : std::uint8_t { source_address, destination_address, source_port, destination_port };
+
+/// Describes how the frames of a stream, and the lost ones of them, are spread over the values of one field. `sent` and
+/// `lost` count those that were looked at, in equal parts of the values from `lowest` to `highest`.
+struct FieldLosses {
+  static constexpr std::size_t kParts = 64;
+
+  TupleField field = TupleField::source_address;
+  uint128 lowest = 0;
+  uint128 highest = 0;
+  uint128 lost_lowest = 0;
+  uint128 lost_highest = 0;
+  std::vector<std::uint64_t> sent;
+  std::vector<std::uint64_t> lost;
+};
+
+/// Describes which flows of a stream lost frames.
+///
+/// `marks` are the smallest hashes of the lost frames' four-tuples, each once. Two trials that lose the same flows have
+/// the same marks, and the share that two trials have in common estimates the share of flows that both lost (Broder
+/// 1997). None unless every lost frame was looked at.
+struct LostFlows {
+  static constexpr std::size_t kMarks = 32;
+
+  Family family = Family::ipv4;
+  std::vector<FieldLosses> fields;  // that have several values
+  std::optional<std::vector<std::uint64_t>> marks;
+};
+
+/// Returns which flows lost frames, from the four-tuples of frames that were sent and of frames that were lost; neither
+/// is empty. `all` says that these are all the lost frames.
+template <Family F>
+LostFlows lost_flows(std::span<const Tuple<F>> sent, std::span<const Tuple<F>> lost, bool all);
+
+extern template LostFlows lost_flows(std::span<const Tuple<Family::ipv4>>, std::span<const Tuple<Family::ipv4>>, bool);
+extern template LostFlows lost_flows(std::span<const Tuple<Family::ipv6>>, std::span<const Tuple<Family::ipv6>>, bool);
+
+}  // namespace natxy
