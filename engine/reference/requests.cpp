@@ -2,6 +2,7 @@
 #include "reference/requests.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "rpc/messages/common_fields.hpp"
@@ -18,7 +19,7 @@ constexpr std::size_t kMostMappings = 64;
 constexpr std::uint64_t kLongestDelay_ns = 10'000'000'000;
 constexpr std::uint64_t kLeastBetweenOutages_ns = 1'000'000;
 constexpr std::uint64_t kLongestOutage_ns = 3'600'000'000'000;
-constexpr unsigned kEmbeddingLength = 96;
+constexpr std::array<unsigned, 6> kEmbeddingLengths = {32, 40, 48, 56, 64, 96};
 
 const std::vector<std::pair<std::string, Mode>> kModes = {{"forward", Mode::forward}, {"nat44", Mode::nat44},
                                                           {"nat66", Mode::nat66},     {"nat64", Mode::nat64},
@@ -119,8 +120,8 @@ Translation read_translation(const Json& json, Mode mode) {
   }
   if (mode == Mode::nat64 || mode == Mode::siit) {
     translation.prefix = read_network(reader, "prefix", Family::ipv6);
-    if (translation.prefix->length != kEmbeddingLength) {
-      throw FieldError(reader.path_of("prefix"), fmt::format("expected a /{}", kEmbeddingLength));
+    if (std::ranges::find(kEmbeddingLengths, translation.prefix->length) == kEmbeddingLengths.end()) {
+      throw FieldError(reader.path_of("prefix"), "expected a /32, /40, /48, /56, /64 or /96");
     }
   }
   if (mode == Mode::nat46 || mode == Mode::siit) {

@@ -7,11 +7,13 @@ Its fields are named as in a plan, so a resolved plan is itself a valid plan wit
 from __future__ import annotations
 
 from io import StringIO
+from ipaddress import IPv4Address
 from typing import Annotated, Any
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
+from natxy.addressing.embedding import moved_bit
 from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
@@ -384,6 +386,9 @@ class Experiment(PlanModel):
 
 def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:
     first, last = translation.across(hosts.first), translation.across(hosts.last)
+    if isinstance(hosts.first, IPv4Address) and first and last:
+        low_bit = moved_bit(translation.prefix, int(hosts.first) ^ int(hosts.last), hosts.low_bit)
+        return None if low_bit is None else AddressRange(first=first, last=last, low_bit=low_bit)
     # If the two ends lie in different mappings, the addresses between them form no range on the other side.
     if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
         return None

@@ -174,14 +174,49 @@ def test_af_xdp_has_a_longest_frame_in_a_lab() -> None:
 
 @pytest.mark.parametrize(("driver", "refused"), [("tayga-netfilter", True), ("jool", False)])
 def test_tayga_refuses_the_well_known_prefix(driver: str, refused: bool) -> None:
-    fields = NAT64 | {"gateway": driver, "translation": {"kind": "nat64", "prefix": "64:ff9b::/96"}}
-    assert (("translation", "prefix") in problems_of(**fields)) is refused
+    for prefix in ("64:ff9b::/96", "64:ff9b:1::/48"):
+        fields = NAT64 | {"gateway": driver, "translation": {"kind": "nat64", "prefix": prefix}}
+        assert (("translation", "prefix") in problems_of(**fields)) is refused
 
 
-@pytest.mark.parametrize("prefix", ["2001:2:0:64::/64", "2001:2::/48"])
-def test_only_a_96_bit_prefix_embeds(prefix: str) -> None:
+@pytest.mark.parametrize("prefix", ["2001:2:0:64::/72", "2001:2::/49"])
+def test_other_lengths_of_a_prefix_embed_nothing(prefix: str) -> None:
     with pytest.raises((ValidationError, PlanProblems)):
         experiment(translation={"kind": "siit", "prefix": prefix})
+
+
+@pytest.mark.parametrize(
+    ("prefix", "first", "low_bit"),
+    [
+        ("2001:db8::/32", "2001:db8:c613:100::", 64),
+        ("2001:2:64::/48", "2001:2:64:c613:1::", 40),
+        ("2001:2:0:6400::/56", "2001:2:0:64c6:13:100::", 32),
+        ("2001:2:0:64::/64", "2001:2:0:64:c6:1301::", 24),
+    ],
+)
+def test_many_hosts_behind_a_short_prefix(prefix: str, first: str, low_bit: int) -> None:
+    own = experiment(**SIIT | {"translation": {"kind": "siit", "prefix": prefix}}, addresses="multiple")
+    assert own.left_destinations is not None
+    [seen] = own.left_destinations.ranges
+    assert (seen.first, seen.low_bit, seen.size) == (ip_address(first), low_bit, 65_279)
+
+
+def test_a_prefix_that_has_the_plans_ipv6_hosts_is_refused() -> None:
+    fields = {"translation": {"kind": "siit", "prefix": "2001:2::/32"}}
+    assert ("translation", "prefix") in problems_of(**SIIT | fields)
+
+
+def test_a_prefix_that_divides_the_bits_that_vary_is_refused() -> None:
+    fields = {"translation": {"kind": "siit", "prefix": "2001:2:6400::/40"}, "addresses": "multiple"}
+    assert problems_of(**SIIT | fields) == [("translation", "prefix")]
+    assert experiment(**SIIT | fields | {"addresses": "single"}).left_destinations
+
+
+@pytest.mark.parametrize("driver", ["openbsd-pf", "map646"])
+def test_some_gateways_take_a_96_bit_prefix_alone(driver: str) -> None:
+    kind = "siit" if driver == "map646" else "nat64"
+    fields = (SIIT if driver == "map646" else NAT64) | {"translation": {"kind": kind, "prefix": "2001:2:0:64::/64"}}
+    assert ("translation", "prefix") in problems_of(**fields | {"gateway": driver})
 
 
 @pytest.mark.parametrize("fields", [NAT64, SIIT, NAT46])

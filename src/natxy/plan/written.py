@@ -92,7 +92,7 @@ class TranslationPlan(PlanModel):
 
     kind: TranslationKind
     prefix: EmbeddingPrefix | None = None
-    """A /96; the IPv6 address of an IPv4 host is this and the IPv4 address (RFC 6052)."""
+    """A /32, /40, /48, /56, /64 or /96; the IPv6 address of an IPv4 host is its IPv4 address behind this (RFC 6052)."""
     pool: Pool | None = None
     """Addresses that replace those of all left hosts on the right where the gateway keeps connections."""
     mappings: tuple[AddressMapping, ...] | None = None

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv6Network
 
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -30,6 +31,13 @@ def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, l
     yield from _check_addresses(plan, kind, experiment, at)
 
 
+def _ipv6_networks(experiment: Experiment) -> Iterator[IPv6Network]:
+    """Yields the networks of the IPv6 side: its link, and what is behind it."""
+    sides = (experiment.addresses.left, experiment.addresses.right)
+    networks = (network for link in sides for network in (link.dut.network, *link.behind))
+    yield from (network for network in networks if isinstance(network, IPv6Network))
+
+
 def _check_connections(kind: TranslationKind, experiment: Experiment, location: Location) -> Iterator[Problem]:
     if kind == TranslationKind.SIIT and experiment.uses_connections:
         text = f"siit keeps no connections, which {experiment.procedure.name} asks for here; choose nat64 or nat46"
@@ -45,18 +53,30 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
     if translation.pool.version != experiment.addresses.right.dut.version:
         text = f"{translation.pool} replaces the left hosts on the right, so it must be of the right side's family"
         yield Problem((*at, "pool"), text)
-    if translation.prefix == WELL_KNOWN_PREFIX and not experiment.gateway.takes_well_known_prefix:
+    if not experiment.gateway.takes_well_known_prefix and translation.prefix.subnet_of(WELL_KNOWN_SPACE):
         driver = experiment.gateway.driver
-        text = f"{driver} refuses {WELL_KNOWN_PREFIX} with addresses that are not global (RFC 6052 §3.1)"
+        text = f"{driver} refuses prefixes of {WELL_KNOWN_SPACE}, such as {WELL_KNOWN_PREFIX}, with addresses that are "
+        text += "not global (RFC 6052 §3.1, RFC 8215)"
         yield Problem(
             (*at, "prefix"), f"{text}; choose another prefix, e.g. 2001:2:0:64::/96, or a gateway such as jool"
         )
+    if translation.prefix.prefixlen not in experiment.gateway.embedding_lengths:
+        able = " or ".join(f"/{length}" for length in sorted(experiment.gateway.embedding_lengths))
+        text = f"{experiment.gateway.driver} takes no /{translation.prefix.prefixlen}; expected a {able}"
+        yield Problem((*at, "prefix"), text)
+    within = next((own for own in _ipv6_networks(experiment) if own.overlaps(translation.prefix)), None)
+    if within:
+        text = f"it stands for IPv4 hosts, and {within} of the plan's IPv6 hosts overlaps it; choose another prefix"
+        yield Problem((*at, "prefix"), text)
     hosts = experiment.addresses
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
     if kind == TranslationKind.SIIT or not experiment.makes_connections:
         addressed.append((hosts.left_hosts, experiment.right_destinations))
     for own, seen in addressed:
-        if seen is None:
+        if seen is None and own.first.version == 4:
+            text = f"with {own} it divides the bits that vary, because bits 64 to 71 are left out (RFC 6052 §2.2)"
+            yield Problem((*at, "prefix"), f"{text}; choose another length, such as /64 or /96, or fewer hosts")
+        elif seen is None:
             yield Problem((*at, "mappings"), f"none covers {own}, so no IPv4 host can send there; add one")
         elif seen.first.version == 4:
             yield from check_destinations(plan, seen, (*at, "mappings"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from natxy.addressing.embedding import LENGTHS
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -57,7 +58,10 @@ class GatewayModel(PlanModel):
     polls: ClassVar[bool] = False
     """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     takes_well_known_prefix: ClassVar[bool] = True
-    """False if it does not start with 64:ff9b::/96 where IPv4 addresses are not global (RFC 6052 §3.1)."""
+    """False if it does not start with 64:ff9b::/96 (RFC 6052 §3.1) or 64:ff9b:1::/48 (RFC 8215) where IPv4 addresses
+    are not global."""
+    embedding_lengths: ClassVar[frozenset[int]] = frozenset(LENGTHS)
+    """The lengths of a `prefix` with which it translates (RFC 6052 §2.2)."""
     sends_zero_checksums: ClassVar[bool] = False
     """True if it sends UDP checksums of 0 to IPv6, which have to be 0xFFFF there (RFC 8200 §8.1)."""
     forwards_tcp: ClassVar[bool] = True

@@ -16,6 +16,7 @@ class Map646Config(NeighborsModel):
         "has never run map646 itself, only written its configuration; look at that in the first report"
     )
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    embedding_lengths: ClassVar[frozenset[int]] = frozenset({96})
     driver: Literal["map646"] = "map646"
     program: str = "map646"
     """Path on the DUT, or name on its PATH."""

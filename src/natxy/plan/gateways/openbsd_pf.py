@@ -38,6 +38,7 @@ class OpenbsdPfConfig(NeighborsModel):
     on_other_machine: ClassVar[bool] = True
     usual_table_sizes: ClassVar[Mapping[str, int]] = {"states": 100_000}
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30}
+    embedding_lengths: ClassVar[frozenset[int]] = frozenset({96})
     driver: Literal["openbsd-pf"] = "openbsd-pf"
     enabled: bool = True
     """False for plain forwarding, with PF disabled."""

@@ -29,6 +29,7 @@ from pydantic import (
     model_validator,
 )
 
+from natxy.addressing.embedding import embedded, embeds
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.untrusted.validation import got
@@ -72,21 +73,15 @@ Mac = Annotated[
         "a port's MAC address in small letters, such as 02:00:00:00:00:01",
     ),
 ]
-EMBEDDING_LENGTH = 96
 WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
+WELL_KNOWN_SPACE = IPv6Network("64:ff9b::/47")  # that, and 64:ff9b:1::/48 of RFC 8215
 USUAL_MTU = 1500
 MOST_ON_LINK = 32_768
 # Above the addresses that links usually have for their own.
 _FIRST_ON_LINK = {4: 1 << 8, 6: 1 << 16}
 
 
-def _embeds_addresses(prefix: IPv6Network) -> IPv6Network:
-    if prefix.prefixlen != EMBEDDING_LENGTH:
-        raise ValueError(f"expected a /{EMBEDDING_LENGTH} such as 2001:2:0:64::/96, got {prefix}")
-    return prefix
-
-
-EmbeddingPrefix = Annotated[IPv6Prefix, AfterValidator(_embeds_addresses)]
+EmbeddingPrefix = Annotated[IPv6Prefix, AfterValidator(embeds)]
 
 
 def power_of_two(number: int) -> int:
@@ -189,7 +184,7 @@ class AddressMapping(PlanModel):
 class Translation(PlanModel):
     """The settings of a gateway that translates between IPv6 and IPv4.
 
-    `prefix` is a /96; the IPv6 address of an IPv4 host is the prefix followed by the IPv4 address (RFC 6052).
+    The IPv6 address of an IPv4 host is its IPv4 address behind the `prefix` (RFC 6052 §2.2).
     `mappings` give IPv4 addresses to the IPv6 hosts that IPv4 hosts send to of their own accord. Where the gateway
     keeps connections, `pool` has the addresses that replace those of all left hosts on the right.
     """
@@ -202,7 +197,7 @@ class Translation(PlanModel):
     def across(self, host: IPAddress) -> IPAddress | None:
         """Returns the host's address in the other family, or None for an IPv6 host without a mapping."""
         if isinstance(host, IPv4Address):
-            return self.prefix.network_address + int(host)
+            return embedded(self.prefix, host)
         for mapping in self.mappings:
             if host in mapping.ipv6:
                 return mapping.ipv4.network_address + (int(host) - int(mapping.ipv6.network_address))

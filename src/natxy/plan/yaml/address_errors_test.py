@@ -10,10 +10,11 @@ import pytest
 from natxy.plan.yaml.loading_test import errors_of, experiment
 
 
-@pytest.mark.parametrize("prefix", ["2001:2:0:64::/64", "64:ff9b:1::/48"])
+@pytest.mark.parametrize("prefix", ["2001:2:0:64::/65", "64:ff9b::/47"])
 def test_a_prefix_that_embeds_no_addresses_is_named_like_any_field(tmp_path: Path, prefix: str) -> None:
     text = experiment(f'connections: 50k\n    translation: {{kind: nat64, prefix: "{prefix}"}}')
-    message = f"experiments[0].translation.prefix: expected a /96 such as 2001:2:0:64::/96, got {prefix}"
+    expected = "expected a /32, /40, /48, /56, /64 or /96 such as 2001:2:0:64::/96"
+    message = f"experiments[0].translation.prefix: {expected}, got {prefix}"
     assert message in errors_of(tmp_path, text)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
-from natxy.plan.model.addresses import EMBEDDING_LENGTH, IPAddress, IPNetwork, LinkAddresses
+from natxy.plan.model.addresses import IPAddress, IPNetwork, LinkAddresses
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.siitperf.arguments import flow_space
 from natxy.siitperf.conf import Conf
@@ -18,6 +18,7 @@ from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping, quoted
 from natxy.siitperf.sides import Letter, destination_key, family, hosts, networks, order_of, real_key
 
+_EMBEDDING_LENGTH: Final = 96
 _LOW_32: Final = 0xFFFF_FFFF
 _POOL: Final = "pool is a guess"
 
@@ -162,7 +163,7 @@ def _translation(source: Source, left: Played, right: Played, pool: IPv4Network 
     if of_prefix := prefix_key(source):
         side, virtual = of_prefix
         address, four_hosts = conf.address(virtual), played_on[side].hosts
-        settings["prefix"] = ip_network((address, EMBEDDING_LENGTH), strict=False)
+        settings["prefix"] = ip_network((address, _EMBEDDING_LENGTH), strict=False)
         keys += keys_of_hosts(conf, side, virtual)
         if _embedded_range(source, side, virtual) != four_hosts:
             source.differences.append(

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Address arithmetic of the RFCs, which plans and gateways share."""
