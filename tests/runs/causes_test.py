@@ -144,4 +144,55 @@ def test_a_port_set_has_its_ports_whatever_the_rate(tmp_path: Path) -> None:
         ports={"source": "10000-10047", "destination": 7},
         search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
     )
-    assert "16 connections to 1 destination get a port, and all others none (insert_failed rose by 32" in found.reason
+    assert (
+        "the connections have 16 of the ports 5120 to 5135 of 1 public address (insert_failed rose by 32"
+        in found.reason
+    )
+    assert "and the gateway uses no others" in found.reason
+
+
+def test_a_quarter_of_the_ports_may_be_that_of_a_worker(tmp_path: Path) -> None:
+    nat = 'oifname "{right}" meta l4proto udp snat to {right_address}:17152-33279'
+    found = measured(
+        tmp_path,
+        gateway=by_commands(f"chain out {{ type nat hook postrouting priority srcnat; {nat}; }};", stateful=True),
+        procedure="connection-rate",
+        connections="20k",
+        ports={"source": "1024-65535", "destination": 7},
+        search={"min_rate": "5k", "max_rate": "10k", "error": "100%"},
+    )
+    assert "of the ports 17152 to 33279 of 1 public address (insert_failed rose by" in found.reason
+    assert "one of 4 equal parts of its ports: the gateway has a port range for each of 4 workers" in found.reason
+
+
+def test_the_ports_that_a_filter_drops_are_named(tmp_path: Path) -> None:
+    dropped = "chain f { type filter hook forward priority 0; udp sport 32768-65535 drop; };"
+    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(f"{dropped} {masqueraded}", stateful=True),
+        procedure="connection-rate",
+        connections=2000,
+        ports={"source": "1024-65535", "destination": 7},
+        search={"min_rate": "2k", "max_rate": "8k", "error": "100%"},
+    )
+    # Other frames that a busy machine loses may be among them.
+    assert re.search(
+        r"nearly all lost connections have source ports 32\d\d\d to 65\d\d\d, where 100 % are lost", found.reason
+    )
+    assert "`nft ip mine f: udp sport 32768-65535 drop`" in found.reason
+
+
+def test_connections_that_a_gateway_refuses_each_time_are_the_same(tmp_path: Path) -> None:
+    dropped = "chain f { type filter hook forward priority 0; jhash udp sport mod 64 7 drop; };"
+    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(f"{dropped} {masqueraded}", stateful=True),
+        procedure="connection-rate",
+        # All that there are.
+        connections=4000,
+        ports={"source": "10000-13999", "destination": 7},
+        search={"min_rate": "2k", "max_rate": "8k", "error": "100%"},
+    )
+    assert "the same connections are lost each time" in found.reason

@@ -65,6 +65,17 @@ def test_a_clear_or_a_count_that_lies_ends_the_experiment(tmp_path: Path, gatewa
     assert found in ended.reason
 
 
+def test_a_clear_that_fails_later_ends_the_experiment(tmp_path: Path) -> None:
+    # The table is cleared three times before the first phase 1, and then twice before each.
+    cleared = tmp_path / "cleared"
+    fails = f"echo >> {cleared}; [ $(wc -l < {cleared}) -gt 3 ] || conntrack -F"
+    own = {"procedure": "connection-rate", "search": {"min_rate": 500, "max_rate": 1000}}
+    ended = measured(tmp_path / "run", {"clear": [["sh", "-c", fails]]}, own)
+    assert ended.state is State.FAILED
+    assert "replies of 16 of 16 connections made before it still came through" in ended.reason
+    assert ended.repetitions[0].trials
+
+
 @pytest.mark.parametrize("kept", [0, 2], ids=["before the first trial", "before the second trial"])
 def test_a_gateway_that_stops_translating_during_a_run_has_no_result(tmp_path: Path, kept: int) -> None:
     # The table is cleared twice before the first phase 1, and then before each.

@@ -28,6 +28,7 @@ _REFUSED: Final = 0.97
 # Netfilter's own bound on a chain is drawn at each boot, from 50 on (net/netfilter/nf_conntrack_core.c).
 _LONG_CHAIN: Final = 50
 _STEADY: Final = 0.02
+_MOST_WORKERS: Final = 64
 _ENTRIES_A_CONNECTION: Final = 2
 _LEARNT_S: Final = 0.05
 _MOST_NAMED: Final = 2
@@ -115,6 +116,41 @@ def _table_full(facts: Facts) -> str | None:
     )
 
 
+def _ports_used_up(facts: Facts) -> str | None:
+    """Finds connections that end where all ports are taken: those of a range, or of an address that is given to several
+    destinations."""
+    spread, kept = facts.typical.result.sources, facts.kept
+    if kept is None or spread is None or not spread.endpoints or spread.lowest_port is None:
+        return None
+    assert spread.highest_port is not None
+    ports = spread.highest_port - spread.lowest_port + 1
+    if spread.endpoints < _CROWDED * ports * spread.addresses:
+        return None
+    addresses = counted(spread.addresses, "public address")
+    taken = f"the connections have {spread.endpoints:,} of the ports {spread.lowest_port} to {spread.highest_port} of "
+    taken += addresses + (f" ({rise.text()})" if (rise := facts.counter("insert_failed")) else "")
+    if facts.destinations > 1 and spread.endpoints > _REFUSED * spread.connections:
+        return (
+            f"{taken}, each a port of its own, although they lead to {facts.destinations:,} destinations: the gateway "
+            "does not use a port again for another destination; give it more public addresses (`addresses.pool`), or "
+            "ask for fewer `connections`"
+        )
+    parts = PORTS_PER_ADDRESS / ports
+    if parts < 1 / _CROWDED:
+        return None
+    split = round(parts)
+    if split <= _MOST_WORKERS and abs(parts - split) < _STEADY * parts:
+        return (
+            f"{taken}, which are one of {split} equal parts of its ports: the gateway has a port range for each of "
+            f"{split} workers or subscribers, and all connections fall to one of them; spread them over more hosts "
+            "(`left_hosts`), run it with fewer workers, or ask for fewer `connections`"
+        )
+    return (
+        f"{taken}, and the gateway uses no others: give its rule or port set more ports, or ask for fewer `connections`"
+        " or more destinations (`right_hosts`, destination ports)"
+    )
+
+
 def _few_ports(facts: Facts) -> str | None:
     """Finds a port range or port set far below that of an address: the same number of connections gets a port."""
     rise, kept = facts.counter("insert_failed"), facts.kept
@@ -168,41 +204,6 @@ def _too_long(facts: Facts) -> str | None:
     return (
         f"the frames are too long for a link of the DUT ({evidence}); raise the MTU of its interfaces, or give a "
         "smaller `frame_size`"
-    )
-
-
-def _ports_used_up(facts: Facts) -> str | None:
-    """Finds connections that end where all ports are taken: those of a range, or of an address that is given to several
-    destinations."""
-    spread, kept = facts.typical.result.sources, facts.kept
-    if kept is None or spread is None or not spread.endpoints or spread.lowest_port is None:
-        return None
-    assert spread.highest_port is not None
-    ports = spread.highest_port - spread.lowest_port + 1
-    if spread.endpoints < _CROWDED * ports * spread.addresses:
-        return None
-    addresses = counted(spread.addresses, "public address")
-    taken = f"the connections have {spread.endpoints:,} of the ports {spread.lowest_port} to {spread.highest_port} of "
-    taken += addresses
-    if facts.destinations > 1 and spread.endpoints > _REFUSED * spread.connections:
-        return (
-            f"{taken}, each a port of its own, although they lead to {facts.destinations:,} destinations: the gateway "
-            "does not use a port again for another destination; give it more public addresses (`addresses.pool`), or "
-            "ask for fewer `connections`"
-        )
-    parts = PORTS_PER_ADDRESS / ports
-    if parts < 1 / _CROWDED:
-        return None
-    split = round(parts)
-    if split > 1 and abs(parts - split) < _STEADY * parts:
-        return (
-            f"{taken}, which are one of {split} equal parts of its ports: the gateway has a port range for each of "
-            f"{split} workers or subscribers, and all connections fall to one of them; spread them over more hosts "
-            "(`left_hosts`), run it with fewer workers, or ask for fewer `connections`"
-        )
-    return (
-        f"{taken}, and the gateway uses no others: give its rule or port set more ports, or ask for fewer `connections`"
-        " or more destinations (`right_hosts`, destination ports)"
     )
 
 
@@ -402,10 +403,10 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _corrupted,
     _chains,
     _table_full,
+    _ports_used_up,
     _few_ports,
     _port_search,
     _too_long,
-    _ports_used_up,
     _a_host,
     _learning,
     _limiter,
@@ -422,7 +423,7 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _one_way,
     _placed,
 )
-_LIMITS: Final = (_chains, _few_ports, _port_search, _ports_used_up, _a_host)
+_LIMITS: Final = (_chains, _ports_used_up, _few_ports, _port_search, _a_host)
 
 
 def _rules(facts: Facts) -> list[str]:

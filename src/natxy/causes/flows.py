@@ -129,7 +129,9 @@ def _of_field(field: FieldLosses, stream: StreamResult) -> Values | None:
     by_chance = looked_at * weight ** max(0, looked_at - 1)
     if inside < _NEARLY or weight > _MOST_VALUES or by_chance > _CHANCE:
         return None
-    share = min(1.0, stream.lost * inside / (stream.planned * weight)) if weight else 1.0
+    # The parts at the ends may have values that lose nothing.
+    interior = slice(first + 1, last) if last - first > 1 else slice(first, last + 1)
+    share = min(1.0, stream.lost * sum(lost[interior]) / (stream.planned * (sum(sent[interior]) or 1.0)))
     low, high, width = int(field.lowest), int(field.highest), _width(field)
     # They are exact if no lost frame is elsewhere but in the parts at the ends, which may belong to them in part.
     if sum(field.lost[max(0, first - 1) : last + 2]) == looked_at:
