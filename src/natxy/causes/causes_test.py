@@ -165,9 +165,9 @@ def test_ports_that_are_split_among_workers() -> None:
     found = _with_sources(_spread(16_127, 16_127, 17_152, 33_278), 40_000)
     assert found.endswith(
         ": the connections have 16,127 of the ports 17152 to 33278 of 1 public address, which are one of 4 equal parts "
-        "of its ports: the gateway has a port range for each of 4 workers or subscribers, and all connections fall to "
-        "one of them; spread them over more hosts (`left_hosts`), run it with fewer workers, or ask for fewer "
-        "`connections`"
+        "of its ports: the gateway's rule gives no others, or each of 4 workers or subscribers has a part, and all "
+        "connections fall to one of them; give the rule more ports, spread the connections over more hosts "
+        "(`left_hosts`), run the gateway with fewer workers, or ask for fewer `connections`"
     )
 
 
