@@ -141,10 +141,10 @@ def _ports_used_up(facts: Facts) -> str | None:
     split = round(parts)
     if split <= _MOST_WORKERS and abs(parts - split) < _STEADY * parts:
         return (
-            f"{taken}, which are one of {split} equal parts of its ports: the gateway's rule gives no others, or each of "
-            f"{split} workers or subscribers has a part, and all connections fall to one of them; give the rule more "
-            "ports, spread the connections over more hosts (`left_hosts`), run the gateway with fewer workers, or ask "
-            "for fewer `connections`"
+            f"{taken}, which are one of {split} equal parts of its ports: the gateway's rule gives no others, or each "
+            f"of {split} workers or subscribers has a part, and all connections fall to one of them; give the rule "
+            "more ports, spread the connections over more hosts (`left_hosts`), run the gateway with fewer workers, or "
+            "ask for fewer `connections`"
         )
     return (
         f"{taken}, and the gateway uses no others: give its rule or port set more ports, or ask for fewer `connections`"

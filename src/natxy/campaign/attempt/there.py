@@ -36,6 +36,7 @@ _NO_NATXY: Final = 127
 _MOST_BYTES: Final = 4 << 30
 _MOST_FILES: Final = 100
 _CHUNK: Final = 1 << 20
+_MOST_SAID_BYTES: Final = 2000
 # natxy's own files have such names, and none begins with a dot.
 _FILE: Final = re.compile(r"\w[\w.-]*", re.ASCII)
 # natxy is asked to end when its input ends, also because the connection is lost; a program that makes it root may stand
@@ -216,10 +217,9 @@ async def _bring_home(connection: asyncssh.SSHClientConnection, as_root: Sequenc
 
 async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[bytes]) -> None:
     """Writes what a command prints. Raises DutError when it fails, or prints more than a run's folder holds."""
-    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(
-        command, encoding=None, stderr=asyncssh.DEVNULL
-    )
+    process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
     async with process:
+        printing = asyncio.ensure_future(_beginning(process.stderr))
         left = _MOST_BYTES
         while chunk := await process.stdout.read(_CHUNK):
             left -= len(chunk)
@@ -227,8 +227,18 @@ async def _sent(connection: asyncssh.SSHClientConnection, command: str, out: IO[
                 process.close()
                 raise DutError(f"its run's folder is more than the {_MOST_BYTES:,} bytes that natxy fetches")
             out.write(chunk)
-        code = (await process.wait()).returncode
+        code = (await process.wait(check=False)).returncode
+        said = (await printing).decode(errors="replace").strip()
     if code is None:
         raise _LostError("the connection was lost")
     if code:
-        raise DutError(f"its run's folder could not be fetched: the command for that ended there with {code}")
+        why = f"the command for that ended there with exit code {code}; it printed: {said or 'nothing'}"
+        raise DutError(f"its run's folder could not be fetched: {why}")
+
+
+async def _beginning(printed: asyncssh.SSHReader[bytes]) -> bytes:
+    """Reads all that a command prints, and returns the beginning."""
+    found = b""
+    while chunk := await printed.read(_CHUNK):
+        found += chunk[: _MOST_SAID_BYTES - len(found)]
+    return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import asyncio
 import io
 import lzma
 import os
@@ -20,6 +21,7 @@ from natxy.campaign.attempt.task import Outcome, Task, is_complete
 from natxy.campaign.attempt.there import carry_out_there, folder_there
 from natxy.campaign.jobs.model import Tester
 from natxy.campaign.jobs.queue import Ending
+from natxy.dut.transport.ssh import connect
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
@@ -105,12 +107,15 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes_once_the_te
 ) -> None:
     monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     given = task(tmp_path, 400)
-    outcome = carry_out_there(given, tester, partial(boot_once, sshd, given, []))
-    assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
-    assert outcome.reason.startswith(f"{tester.ssh}: ")
-    assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
-    assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 400
-    assert not there(given).exists()
+    try:
+        outcome = carry_out_there(given, tester, partial(boot_once, sshd, given, []))
+        assert (outcome.ending, outcome.exit_code) == (Ending.FAILED, None)
+        assert outcome.reason.startswith(f"{tester.ssh}: ")
+        assert carry_out_there(given, tester, lambda: True) == Outcome(Ending.DONE, 0)
+        assert len([*RunReader(given.folder).run.experiments[0].repetitions]) == 400
+        assert not there(given).exists()
+    finally:
+        shutil.rmtree(there(given), ignore_errors=True)
     assert [path.name for path in given.folder.parent.iterdir() if path != given.folder] == ["far.log"]
     assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
 
@@ -316,6 +321,19 @@ def test_a_folder_of_too_many_files_ends_it(tmp_path: Path) -> None:
     (tmp_path / "tar").write_bytes(archive(*[(f"run/x{number}", tarfile.REGTYPE, b"") for number in range(101)]))
     with pytest.raises(DutError, match="none that natxy makes"):
         there_module._extract(tmp_path / "tar", tmp_path / "new")
+
+
+def test_a_command_that_cannot_fetch_says_why(tester: Tester, tmp_path: Path) -> None:
+    async def fetched(command: str) -> None:
+        async with await connect(tester.ssh) as connection:
+            with (tmp_path / "tar").open("wb") as out:
+                await there_module._sent(connection, command, out)
+
+    with pytest.raises(DutError, match=r"ended there with exit code 3; it printed: tar: no space$"):
+        asyncio.run(fetched("echo tar: no space >&2; exit 3"))
+    # What is printed without end is read, so that the command ends, and only its beginning is kept.
+    with pytest.raises(DutError, match=r"it printed: x{2000}$"):
+        asyncio.run(fetched("head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 1"))
 
 
 def test_a_tester_that_sends_without_end_is_left(
