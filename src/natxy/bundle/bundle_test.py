@@ -17,14 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.bundle import file, verification
-from natxy.bundle.contents import SUMS_FILE, database_of, files_of, sums
+from natxy.bundle.contents import README_FILE, SUMS_FILE, database_of, files_of, sums
 from natxy.bundle.file import read, write_zip
+from natxy.bundle.signature import SIGNATURE_FILE, sign
+from natxy.bundle.signature_test import allowing, made_key
 from natxy.bundle.verification import verify
 from natxy.errors import PlanError
 from natxy.installation import full_version
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.records import RunState
+from tests.support import needs
 from tests.support.past_runs import night
 from tests.support.sample_runs import quickstart
 
@@ -46,8 +49,8 @@ def zipped(folder: Path, files: dict[str, bytes]) -> Path:
 
 def with_new_sums(files: dict[str, bytes]) -> dict[str, bytes]:
     """Returns files as a forger would publish them, who knows how hashes are made."""
-    others = {name: content for name, content in files.items() if name != SUMS_FILE}
-    return others | {SUMS_FILE: sums(others).encode()}
+    others = {name: content for name, content in files.items() if name not in {SUMS_FILE, SIGNATURE_FILE}}
+    return files | {SUMS_FILE: sums(others).encode()}
 
 
 def test_a_bundle_is_verified_as_a_file_and_unpacked(files: dict[str, bytes], tmp_path: Path) -> None:
@@ -57,6 +60,21 @@ def test_a_bundle_is_verified_as_a_file_and_unpacked(files: dict[str, bytes], tm
     with zipfile.ZipFile(path) as archive:
         archive.extractall(tmp_path)
     assert verify(tmp_path / "run").run.seed == found.run.seed
+
+
+@needs.programs("ssh-keygen")
+def test_a_signature_is_verified_with_the_rest(files: dict[str, bytes], tmp_path: Path) -> None:
+    key = made_key(tmp_path)
+    signed = files | {SIGNATURE_FILE: sign(files[SUMS_FILE], key)}
+    found = verify(zipped(tmp_path, signed))
+    assert (found.signed_with.partition(" ")[0], found.signer, found.file_count) == ("ED25519", "", 9)
+    allowed = allowing(tmp_path, ("alice", key))
+    assert verify(zipped(tmp_path, signed), allowed).signer == "alice"
+    # A forger makes new hashes, but no new signature.
+    forged = with_new_sums(signed | {README_FILE: b"none"})
+    for bundle, said in ((forged, "its signature does not fit its hashes"), (files, "is not signed")):
+        with pytest.raises(PlanError, match=said):
+            verify(zipped(tmp_path, bundle), allowed)
 
 
 def test_other_programs_check_and_read_it(files: dict[str, bytes], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from natxy.bundle.contents import (
     SUMS_FILE,
     TRIALS_FILE,
 )
+from natxy.bundle.signature import SIGNATURE_FILE
 from natxy.errors import PlanError
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
@@ -30,7 +31,7 @@ from natxy.results.pcap import FOREIGN_FILE
 NEEDED: Final = frozenset(
     {CONDITIONS_FILE, FIGURES_FILE, PAGE_FILE, PLAN_FILE, README_FILE, RESULTS_FILE, SUMS_FILE, TRIALS_FILE}
 )
-_KNOWN: Final = NEEDED | {FOREIGN_FILE}
+_KNOWN: Final = NEEDED | {FOREIGN_FILE, SIGNATURE_FILE}
 _MOST_BYTES: Final = 4 << 30
 """So much is read into memory at most: a small zip file may hold as much as it likes."""
 _MODE: Final = 0o644

@@ -18,6 +18,7 @@ from natxy.bundle.contents import (
     sums,
 )
 from natxy.bundle.file import read
+from natxy.bundle.signature import SIGNATURE_FILE, key_of, signer
 from natxy.errors import PlanError
 from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
@@ -29,19 +30,27 @@ class Verified:
     """Holds the run of a bundle that is whole.
 
     `computed_with` has the versions that computed its tables and its report. They were computed again, with the same
-    result, if `computed_again`, which only the same versions can.
+    result, if `computed_again`, which only the same versions can. `signed_with` is the key that signed its hashes,
+    empty without a signature, and `signer` the name that a file of allowed signers gives this key.
     """
 
     run: RunRecord
     computed_with: Mapping[str, str]
     file_count: int
     computed_again: bool
+    signed_with: str = ""
+    signer: str = ""
 
 
-def verify(path: Path) -> Verified:
-    """Returns what a bundle holds. PlanError, which names each file at fault, when something in it was changed."""
+def verify(path: Path, allowed_signers: Path | None = None) -> Verified:
+    """Returns what a bundle holds.
+
+    PlanError, which names each file at fault, when something in it was changed, and when none of `allowed_signers`, if
+    there are any, has signed it.
+    """
     files = read(path)
     _check_sums(path, files)
+    signed_with, name = _signed(path, files, allowed_signers)
     try:
         reader = RunReader.of_bytes(files[RESULTS_FILE])
     except PlanError as error:
@@ -55,11 +64,25 @@ def verify(path: Path) -> Verified:
             f"{path} contradicts itself: {', '.join(different)} {_has(different)} not what follows from "
             f"{RESULTS_FILE}; one of them was changed after the bundle was made"
         )
-    return Verified(reader.run, computed_with, len(files), computed_again)
+    return Verified(reader.run, computed_with, len(files), computed_again, signed_with, name)
+
+
+def _signed(path: Path, files: Mapping[str, bytes], allowed_signers: Path | None) -> tuple[str, str]:
+    """Returns the key that signed the hashes, and the name that the file of allowed signers gives this key."""
+    if SIGNATURE_FILE not in files:
+        if allowed_signers:
+            raise PlanError(f"{path} is not signed; `natxy bundle --sign KEY` signs one")
+        return "", ""
+    signed = (files[SUMS_FILE], files[SIGNATURE_FILE])
+    try:
+        return key_of(*signed), signer(*signed, allowed_signers) if allowed_signers else ""
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from error
 
 
 def _check_sums(path: Path, files: Mapping[str, bytes]) -> None:
-    expected = sums({name: content for name, content in files.items() if name != SUMS_FILE}).splitlines()
+    own = {SUMS_FILE, SIGNATURE_FILE}
+    expected = sums({name: content for name, content in files.items() if name not in own}).splitlines()
     stated = files[SUMS_FILE].decode(errors="replace").splitlines()
     names = {line.partition("  ")[2] for line in {*expected} ^ {*stated}}
     if names:

@@ -23,7 +23,16 @@ def lines(found: Verified) -> list[str]:
         f"seed {run.seed}",
         f"{found.file_count} files: none is missing, and the hashes among them fit",
         f"Report, tables, plan and conditions: {again}",
+        _signature(found),
     ]
+
+
+def _signature(found: Verified) -> str:
+    if found.signer:
+        return f"Signed by {plain(found.signer)}, with the {found.signed_with}"
+    if found.signed_with:
+        return f"Signed with the {found.signed_with}; --allowed-signers FILE tells whose it is"
+    return "Not signed: anybody may have made it"
 
 
 def _listed(versions: Mapping[str, str]) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from natxy.bundle.signature_test import allowing, made_key
 from natxy.cli import app
+from tests.support import needs
 from tests.support.past_runs import night
 
 
@@ -23,6 +25,24 @@ def test_a_run_is_bundled_beside_its_folder_and_verified(tmp_path: Path) -> None
     assert verified.output.startswith("nightly: complete, begun 2026-03-01T02:00:00")
     assert "8 files: none is missing, and the hashes among them fit\n" in verified.output
     assert "computed again from its database: the same\n" in verified.output
+
+
+@needs.programs("ssh-keygen")
+def test_a_signed_bundle_says_by_whom(tmp_path: Path) -> None:
+    key = made_key(tmp_path)
+    run = night(tmp_path, 1)
+    assert natxy("bundle", run, "--sign", key).exit_code == 0
+    bundle = tmp_path / "nightly-01.zip"
+    unknown = natxy("verify", bundle)
+    assert unknown.exit_code == 0
+    assert "Signed with the ED25519 key SHA256:" in unknown.output
+    allowed = allowing(tmp_path, ("alice@lab", key))
+    known = natxy("verify", bundle, "--allowed-signers", allowed)
+    assert "Signed by alice@lab, with the ED25519 key SHA256:" in known.output
+    refused = natxy("verify", bundle, "--allowed-signers", allowing(tmp_path, ("bob", made_key(tmp_path, "other"))))
+    assert (refused.exit_code, "does not allow to sign" in refused.output) == (2, True), refused.output
+    unsigned = natxy("bundle", run, "--sign", tmp_path / "none")
+    assert (unsigned.exit_code, "signs nothing" in unsigned.output) == (2, True), unsigned.output
 
 
 def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
