@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import shlex
+import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from natxy.results.records import RunState, State
 _MACHINE_ID: Final = Path("/etc/machine-id")
 _ENDED: Final = {State.DONE, State.TESTER_LIMIT}
 _TAIL_BYTES: Final = 4096
+# natxy ends its run before the last bytes are written.
+_FULL_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -100,4 +103,7 @@ def _reason(code: int, log: Path, begin: int) -> str:
     with log.open("rb") as file:
         lines = last_lines(file, begin)
     said = [line.removeprefix("natxy: ") for line in lines if line.startswith(("natxy: ", "Exit code "))]
+    if not said and shutil.disk_usage(log.parent).free < _FULL_BYTES:
+        # The log has no room for natxy's own words on that.
+        return f"no space is left on the disk of {log.parent}; make room, then give the same command again"
     return (said or lines or [f"exit code {code}"])[-1]
