@@ -27,6 +27,7 @@ from natxy.procedures.common.phase1 import establish
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
 from natxy.procedures.common.steps import unsent_remark, valid_step
+from natxy.procedures.common.table_check import TableError
 from natxy.procedures.connection_rate import validate, validated_s
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose
@@ -192,6 +193,8 @@ def _step(repetition: Repetition, attempt: Attempt, connections: int) -> TrialRe
     _check_timeouts(_with(repetition, connections), attempt.rate)
     try:
         repetition.begin(attempt)
+    except TableError:
+        raise
     except DutError:
         # The previous step broke the gateway, so that its table could not be emptied.
         with repetition.gateway() as gateway:

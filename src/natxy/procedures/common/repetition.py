@@ -147,9 +147,10 @@ class Repetition:
             return
         if self.experiment.uses_connections and self.table_check:
             self.table_check.try_clear(self)
-            self.table_check.try_again(self)
         self.sleep(rest_s(self.experiment.timing.settle, attempt.number))
         if self.experiment.uses_connections:
+            if self.table_check:
+                self.table_check.try_again(self)
             with self.gateway() as gateway:
                 gateway.clear()
         if self.learn and self.experiment.timing.learning_frames:

@@ -32,8 +32,6 @@ from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
 LEAST_BACKLOG_S: Final = 0.005
-PHASE1: Final = "phase 1"
-"""The name of phase 1's stream of the first pair of interfaces."""
 
 
 def neighbors_request(experiment: Experiment) -> NeighborsResolve:
@@ -84,7 +82,7 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int, *pairs
 def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec:
     assert experiment.connections is not None
     return StreamSpec(
-        name=_of_pair(PHASE1, pair),
+        name=_of_pair("phase 1", pair),
         source=Side.LEFT,
         pair=pair,
         frame=_frame(experiment, Side.LEFT),

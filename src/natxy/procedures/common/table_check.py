@@ -4,15 +4,15 @@
 A `clear` that leaves connections, or a `count` that is not theirs, would turn the rate of old connections into that of
 new ones. So a few connections are made before the first attempt of an experiment, and the table is emptied: then no
 reply of these connections may come through. After the first complete phase 1, the count is compared with the
-connections made. Before each later attempt, a few replies of the phase 1 before it tell whether the table is still
+connections made. Before later attempts, a few replies of the phase 1 before them tell whether the table is still
 emptied. All this is done while no trial runs.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
-from natxy.engine.interface import Engine
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError
@@ -20,7 +20,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Order, Selection, TranslationKind
 from natxy.plan.model.traffic import Directions
 from natxy.procedures.common.expiry import Bed, expiry, made_s
-from natxy.procedures.common.streams import PHASE1, establish_request, traffic_request, validate_request
+from natxy.procedures.common.streams import establish_request, traffic_request, validate_request
 from natxy.procedures.faults.astray import check_translated
 
 CONNECTIONS: Final = 16
@@ -30,8 +30,10 @@ RATE_FPS: Final = 100.0
 MOST_TRIES: Final = 3
 LATER_RATE_FPS: Final = 10_000.0
 """High enough to take no time: replies that are lost are expected."""
-LATER_DRAIN_S: Final = 0.02
+LEAST_DRAIN_S: Final = 0.02
 
+_TIMES_THE_DELAY: Final = 2
+_TIMES_THE_CHECK: Final = 20
 # A gateway may count a connection once for each direction, and its machine has connections of its own.
 _MOST_TIMES: Final = 2
 _OF_THE_MACHINE: Final = 1000
@@ -39,24 +41,36 @@ _OF_THE_MACHINE: Final = 1000
 _LEAST_SHARE: Final = 0.5
 
 
+class TableError(DutError):
+    """The gateway's table is not as its `clear` or `count` says, whatever is asked of the gateway."""
+
+
 class TableCheck:
-    """Checks one experiment's table: its `clear` by connections made for that, and then each time; its `count` once."""
+    """Checks one experiment's table.
+
+    `clear` is tried on connections made for that, before the first attempt, and then on those of earlier attempts. The
+    latter takes a twentieth of the time at most, so that a gateway whose `clear` takes long is asked seldom. `count` is
+    compared once.
+    """
 
     def __init__(self) -> None:
         self._tries = 0
         self._compared = False
-        self._made_by: Engine | None = None
+        self._made_by: Bed | None = None
+        self._phase1: TrialResult | None = None
+        self._not_before_s = 0.0
 
     def try_clear(self, bed: Bed) -> None:
         """Makes connections in an empty table, empties it and sends replies. The table has to be emptied again.
 
-        DutError if a reply comes through, or if nothing translates. Where the connections cannot all be made, nothing
-        is known, and a later attempt tries again. Where the gateway lets frames through that no connection expects,
-        nothing can be known.
+        TableError if a reply comes through, DutError if nothing translates. Where the connections cannot all be made,
+        nothing is known, and a later attempt tries again. Where the gateway lets frames through that no connection
+        expects, nothing can be known.
         """
         if self._tries >= MOST_TRIES or not drops_unknown_replies(bed.experiment):
             return
         self._tries += 1
+        self._made_by = None
         few = _with_few(bed.experiment)
         _clear(bed)
         made = bed.engine.establish(establish_request(few, RATE_FPS, bed.plan_seed))
@@ -68,31 +82,41 @@ class TableCheck:
         replies = bed.engine.validate(validate_request(few, RATE_FPS, bed.plan_seed))
         answered = sum(stream.received for stream in replies.streams)
         if answered:
-            raise DutError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))
+            raise TableError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))
         self._tries = MOST_TRIES
 
     def try_again(self, bed: Bed) -> None:
         """Empties the table and sends replies of the last phase 1, if it passed. The table has to be emptied again.
 
-        DutError if a reply comes through: then the next phase 1 would make no new connections.
+        TableError if replies come through twice: then the next phase 1 would make no new connections. The first ones
+        may belong to frames that were still in the gateway when the table was emptied.
         """
-        if self._made_by is not bed.engine or not drops_unknown_replies(bed.experiment):
+        made, phase1 = self._made_by is bed, self._phase1
+        began_s = time.monotonic()
+        if not made or phase1 is None or began_s < self._not_before_s or not drops_unknown_replies(bed.experiment):
             return
         self._made_by = None
-        _clear(bed)
-        replies = bed.engine.run_trial(_few_replies(bed)).streams[0]
-        if replies.received:
-            raise DutError(_not_emptied(replies.received, replies.planned, _counted(bed)))
+        request = _few_replies(bed, phase1)
+        for _ in range(2):
+            _clear(bed)
+            replies = bed.engine.run_trial(request).streams
+            answered = sum(stream.received for stream in replies)
+            if not answered:
+                break
+        else:
+            raise TableError(_not_emptied(answered, sum(stream.planned for stream in replies), _counted(bed)))
+        ended_s = time.monotonic()
+        self._not_before_s = ended_s + _TIMES_THE_CHECK * (ended_s - began_s)
 
     def compare(self, bed: Bed, phase1: TrialResult) -> None:
         """Compares the count with the connections of a phase 1 that has just passed.
 
-        DutError if the count cannot be that of these connections, or says that many have expired already. Nothing is
+        TableError if the count cannot be that of these connections, or says that many have expired already. Nothing is
         compared while they are only a few.
         """
         frames = sum(stream.received for stream in phase1.streams)
-        of_first_pair = phase1.streams[0].name == PHASE1
-        self._made_by = bed.engine if of_first_pair and phase1.verdict == Verdict.PASS else None
+        of_all_pairs = len(phase1.streams) == bed.experiment.pair_count
+        self._made_by, self._phase1 = (bed, phase1) if of_all_pairs and phase1.verdict == Verdict.PASS else (None, None)
         if self._compared or phase1.verdict != Verdict.PASS or frames < CONNECTIONS:
             return
         self._compared = True
@@ -102,8 +126,8 @@ class TableCheck:
             return
         found = f"`count` said {counted:,} after phase 1 had made {made:,} connections"
         if 0 < counted < made and (expired := expiry(bed, made_s(phase1))):
-            raise DutError(f"{found}: {expired}")
-        raise DutError(
+            raise TableError(f"{found}: {expired}")
+        raise TableError(
             f"{found}; expected was that number, or twice that where each direction is counted: let `count` print the "
             "number of connections alone, or enlarge the gateway's table if it holds so few"
         )
@@ -130,20 +154,23 @@ def _with_few(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"connections": connections, "phase1_selection": Selection.ENUMERATE})
 
 
-def _few_replies(bed: Bed) -> TrialRequest:
-    """Requests replies of connections from all parts of the first pair's state table."""
+def _few_replies(bed: Bed, phase1: TrialResult) -> TrialRequest:
+    """Requests replies of connections from all parts of each pair's state table."""
     own = bed.experiment
     few = own.model_copy(
         update={
             "directions": Directions.REVERSE,
             "active_connections": None,
             "background": None,
-            "pairs": None,
+            "start_interval": None,
             "orders": own.orders.model_copy(update={"state_table": Order.PSEUDORANDOM}),
         }
     )
     request = traffic_request(few, LATER_RATE_FPS, bed.plan_seed, frames=min(CONNECTIONS, own.connections or 1))
-    return request.model_copy(update={"drain_s": LATER_DRAIN_S})
+    # Replies take about as long as the connections' own frames.
+    longest_s = max((stream.delay.max_ns for stream in phase1.streams if stream.delay), default=0) / 1e9
+    drain_s = min(own.timing.drain, max(LEAST_DRAIN_S, _TIMES_THE_DELAY * longest_s))
+    return request.model_copy(update={"drain_s": drain_s})
 
 
 def _clear(bed: Bed) -> None:

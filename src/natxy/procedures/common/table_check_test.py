@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from natxy.procedures.common.table_check import (
     CONNECTIONS,
     MOST_TRIES,
     TableCheck,
+    TableError,
     drops_unknown_replies,
     is_count_of,
 )
@@ -44,7 +46,8 @@ def plan_of(gateway: dict[str, Any], own: dict[str, Any] | None = None) -> Plan:
         "gateway": {"driver": "simulated"} | gateway,
     }
     testbed = {"testbed": {"kind": "simulated"}} if experiment["gateway"]["driver"] == "simulated" else {}
-    return Plan.model_validate({"name": "p", "timing": "lab", "experiments": [experiment | (own or {})]} | testbed)
+    given = {name: value for name, value in (experiment | (own or {})).items() if value is not None}
+    return Plan.model_validate({"name": "p", "timing": "lab", "experiments": [given]} | testbed)
 
 
 def experiment_of(gateway: dict[str, Any], own: dict[str, Any] | None = None) -> Experiment:
@@ -65,6 +68,7 @@ class Bed:
         assert isinstance(self.experiment.gateway, SimulatedConfig)
         dut = SimulatedDut(self.experiment.gateway)
         self.engine, self.cleared, self.ignores_clear = SimulatedEngine(dut), 0, False
+        self.when_cleared: Callable[[], object] = lambda: None
         bed = self
 
         class Noting(SimulatedGateway):
@@ -72,6 +76,7 @@ class Bed:
                 bed.cleared += 1
                 if not bed.ignores_clear:
                     super().clear()
+                bed.when_cleared()
 
             def count(self) -> int:
                 return super().count() if counted is None else counted
@@ -120,10 +125,54 @@ def test_a_clear_that_fails_later_is_named_before_the_next_attempt() -> None:
     # Without a phase 1 in between, there is nothing to ask.
     bed.try_again(check)
     assert bed.cleared == 3
+    check = TableCheck()
     bed.compare(check)
     bed.ignores_clear = True
-    with pytest.raises(DutError, match="after it, replies of 16 of 16 connections made before it still came through"):
+    with pytest.raises(TableError, match="after it, replies of 16 of 16 connections made before it still came through"):
         bed.try_again(check)
+
+
+def test_frames_that_were_still_in_the_gateway_are_cleared_again() -> None:
+    bed, check = Bed({}), TableCheck()
+    bed.compare(check)
+    bed.ignores_clear = True
+    bed.when_cleared = lambda: setattr(bed, "ignores_clear", False)
+    bed.try_again(check)
+    assert (bed.cleared, bed.own.count()) == (2, 0)
+
+
+def test_connections_that_another_experiment_made_since_are_not_asked_for() -> None:
+    one, other, check = Bed({}), Bed({"table_capacity": 9_999}), TableCheck()
+    one.compare(check)
+    # Both have the same engine, and a check each.
+    other.compare(TableCheck())
+    other.try_again(check)
+    assert other.cleared == 0
+
+
+def test_the_check_takes_a_twentieth_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
+    bed, check = Bed({}), TableCheck()
+    bed.when_cleared = lambda: now_s.__setitem__(0, now_s[0] + 3.0)
+    for after_s, cleared in ((0.0, 1), (59.0, 1), (1.5, 2)):
+        now_s[0] += after_s
+        bed.compare(check)
+        bed.try_again(check)
+        assert bed.cleared == cleared
+
+
+@pytest.mark.parametrize("translation", [None, "nat64"])
+def test_a_capacity_is_found_with_a_check_of_its_table(tmp_path: Path, translation: str | None) -> None:
+    own: dict[str, Any] = {
+        "procedure": {"name": "table-capacity", "initial_connections": 1000, "error": 100, "max_connections": "20k"},
+        "connections": None, "search": {"min_rate": "5k", "max_rate": "10k", "error": "50%"},
+    }  # fmt: skip
+    own |= {"translation": translation} if translation else {}
+    found = ended(tmp_path / "run", {"table_capacity": 4000}, own, code=0)
+    assert [repetition.value for repetition in found.repetitions] == pytest.approx([4000] * 2, rel=0.05)
+    stale = ended(tmp_path / "stale", {"table_capacity": 4000, "ignores_clear": True}, own)
+    assert stale.reason.startswith("`clear` does not empty the gateway's table")
 
 
 def test_a_phase_1_that_lost_connections_is_not_asked_for() -> None:
