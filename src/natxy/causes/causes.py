@@ -12,23 +12,17 @@ from typing import Final
 
 from natxy.causes.facts import Facts, failures
 from natxy.causes.flows import lossy_values, same_each_time, which
-from natxy.causes.shape import how_many, percent, place, shape
+from natxy.causes.ports import few_ports, port_search, ports_used_up
+from natxy.causes.shape import how_many, place, shape
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways.base import PORTS_PER_ADDRESS
 from natxy.plan.model.units import counted, enumerated, format_duration
 from natxy.results.dut_counts import CONNTRACK, KERNEL, Rise
 from natxy.results.trials import Purpose, TrialRecord
 
 # A number of frames or connections that is nearly all of another.
 _NEARLY: Final = 0.9
-# From here on netfilter, which tries at most some hundreds of the ports, may miss the last free ones.
-_CROWDED: Final = 0.9
-# A few connections with the addresses and ports of others say nothing about a range of ports.
-_REFUSED: Final = 0.97
 # Netfilter's own bound on a chain is drawn at each boot, from 50 on (net/netfilter/nf_conntrack_core.c).
 _LONG_CHAIN: Final = 50
-_STEADY: Final = 0.02
-_MOST_WORKERS: Final = 64
 _ENTRIES_A_CONNECTION: Final = 2
 _LEARNT_S: Final = 0.05
 _MOST_NAMED: Final = 2
@@ -40,7 +34,8 @@ _ERRORS: Final = {
     "icmp_unreachable": "unreachable", "icmpv6_unreachable": "unreachable", "icmp_time_exceeded": "time exceeded",
     "icmpv6_time_exceeded": "time exceeded",
 }  # fmt: skip
-_DAMAGED: Final = re.compile(r"\brx_errors\b|crc|fcs|align|symbol", re.I)
+_DAMAGED: Final = re.compile(r"crc|fcs|align|symbol", re.I)
+_LENGTH: Final = re.compile(r"length|too_?long|over_?size|jabber", re.I)
 _TOO_LONG: Final = ("icmp_fragmentation_needed", "icmpv6_packet_too_big")
 
 
@@ -116,89 +111,10 @@ def _table_full(facts: Facts) -> str | None:
     )
 
 
-def _ports_used_up(facts: Facts) -> str | None:
-    """Finds connections that end where all ports are taken: those of a range, or of an address that is given to several
-    destinations."""
-    spread, kept = facts.typical.result.sources, facts.kept
-    if kept is None or spread is None or not spread.endpoints or spread.lowest_port is None:
-        return None
-    assert spread.highest_port is not None
-    ports = spread.highest_port - spread.lowest_port + 1
-    if spread.endpoints < _CROWDED * ports * spread.addresses:
-        return None
-    addresses = counted(spread.addresses, "public address")
-    taken = f"the connections have {spread.endpoints:,} of the ports {spread.lowest_port} to {spread.highest_port} of "
-    taken += addresses + (f" ({rise.text()})" if (rise := facts.counter("insert_failed")) else "")
-    if facts.destinations > 1 and spread.endpoints > _REFUSED * spread.connections:
-        return (
-            f"{taken}, each a port of its own, although they lead to {facts.destinations:,} destinations: the gateway "
-            "does not use a port again for another destination; give it more public addresses (`addresses.pool`), or "
-            "ask for fewer `connections`"
-        )
-    parts = PORTS_PER_ADDRESS / ports
-    if parts < 1 / _CROWDED:
-        return None
-    split = round(parts)
-    if split <= _MOST_WORKERS and abs(parts - split) < _STEADY * parts:
-        return (
-            f"{taken}, which are one of {split} equal parts of its ports: the gateway's rule gives no others, or each "
-            f"of {split} workers or subscribers has a part, and all connections fall to one of them; give the rule "
-            "more ports, spread the connections over more hosts (`left_hosts`), run the gateway with fewer workers, or "
-            "ask for fewer `connections`"
-        )
-    return (
-        f"{taken}, and the gateway uses no others: give its rule or port set more ports, or ask for fewer `connections`"
-        " or more destinations (`right_hosts`, destination ports)"
-    )
-
-
-def _few_ports(facts: Facts) -> str | None:
-    """Finds a port range or port set far below that of an address: the same number of connections gets a port."""
-    rise, kept = facts.counter("insert_failed"), facts.kept
-    if rise is None or kept is None or kept > min(_CROWDED * facts.ports, _REFUSED * facts.typical.planned):
-        return None
-    each = kept / facts.destinations
-    if each > _CROWDED * PORTS_PER_ADDRESS:
-        return None
-    return (
-        f"{counted(kept, 'connection')} to {counted(facts.destinations, 'destination')} get a port, and all others none"
-        f" ({rise.text()}): the gateway has {each:,.6g} ports for a destination; give its rule or port set more ports, "
-        "let its other ranges be used too, or ask for fewer `connections` or more destinations (`right_hosts`, "
-        "destination ports)"
-    )
-
-
-def _port_search(facts: Facts) -> str | None:
-    """Finds a search for a port that ended early: nearly all ports are taken, or those near the one that was wanted.
-
-    Netfilter looks at up to 128 ports from the wanted one on, and at fewer from a few random ones on
-    (net/netfilter/nf_nat_core.c).
-    """
-    rise = facts.counter("insert_failed")
-    if rise is None:
-        return None
-    tried = facts.typical.planned if facts.of_connections else facts.experiment.connections or 0
-    crowded = tried >= _CROWDED * facts.ports / facts.public_addresses
-    if not crowded and facts.hosts <= facts.public_addresses:
-        return (
-            f"netfilter could not add the connections, because others had the same addresses and ports ({rise.text()});"
-            " look at the gateway's rules for addresses and ports that several connections would share"
-        )
-    ports, addresses = PORTS_PER_ADDRESS * facts.destinations, counted(facts.public_addresses, "public address")
-    each = f"the {ports:,} ports that {addresses} has" if facts.public_addresses == 1 else f"the ports of {addresses}"
-    dense = "" if crowded else f", and {facts.hosts:,} hosts want the same ones, so that those taken lie side by side"
-    spread = "" if crowded else "spread the source ports (`ports.source`), "
-    return (
-        f"netfilter gives up its search for a free port after some hundreds of tries ({rise.text()}): {tried:,} "
-        f"connections to {counted(facts.destinations, 'destination')} need {percent(tried / facts.ports)} of {each}"
-        f"{dense}; {spread}give the gateway more public addresses (`addresses.pool`), more destinations "
-        "(`right_hosts`, destination ports), or ask for fewer `connections`"
-    )
-
-
 def _too_long(facts: Facts) -> str | None:
     told = _foreign(facts, _TOO_LONG)
     rise = facts.counter("IpFragFails", "Ip6InTooBigErrors", "Ip6FragFails", shown_by=KERNEL)
+    rise = rise or next((each for each in facts.explained_by if _LENGTH.search(each.counter)), None)
     if told < min(_TOLD, facts.lost) and rise is None:
         return None
     evidence = rise.text() if rise else f"{told:,} ICMP errors say so"
@@ -208,31 +124,40 @@ def _too_long(facts: Facts) -> str | None:
     )
 
 
-def _a_host(facts: Facts) -> str | None:
-    """Finds a limit of connections: the same number is kept at every rate, and no counter of a full table rose.
+def _limited(facts: Facts) -> str | None:
+    """Finds a rule that limits the connections of a host: the same number is kept at every rate."""
+    kept, rules = facts.kept, [rule for rule in _rules(facts) if _LIMITS_A_HOST.search(rule)]
+    if kept is None or not rules or not _leaves_out(facts, kept):
+        return None
+    return (
+        f"{_keeps(facts, kept)}: a rule of its filter limits them{_named(rules)}; use more hosts (`left_hosts`), ask "
+        "for fewer `connections`, or raise the limit"
+    )
 
-    The connections above the limit are more than a few, or exactly the last ones of each trial.
-    """
+
+def _a_host(facts: Facts) -> str | None:
+    """Finds a limit of connections: the same number is kept at every rate, and no counter of a full table rose."""
     kept = facts.kept
-    rules = [rule for rule in _rules(facts) if _LIMITS_A_HOST.search(rule)]
-    if kept is None or (kept > _NEARLY * facts.typical.planned and not facts.only_the_same_last):
-        return None
     # A search for the table's capacity expects such a number, and a limit does not choose among ports or addresses.
-    if not rules and (facts.experiment.connections is None or lossy_values(facts)):
+    of_values = lossy_values(facts) is not None and not facts.only_the_same_last
+    if kept is None or not _leaves_out(facts, kept) or facts.experiment.connections is None or of_values:
         return None
-    each = f"{round(kept / facts.hosts):,} each of {counted(facts.hosts, 'host')}"
-    if rules:
-        return (
-            f"the gateway keeps {counted(kept, 'connection')} and no more, {each}: a rule of its filter limits them"
-            f"{_named(rules)}; use more hosts (`left_hosts`), ask for fewer `connections`, or raise the limit"
-        )
     # At a single rate, the number may be that of the rate.
     slow, slower = ("", "") if facts.spans else (", or the rate is too high for it", ", lower the rate of phase 1")
     return (
-        f"the gateway keeps {counted(kept, 'connection')} and no more, {each}: its table is full, or it limits the "
-        f"connections of a host{slow}; enlarge the gateway's table, use more hosts (`left_hosts`){slower}, or ask for "
-        "fewer `connections`"
+        f"{_keeps(facts, kept)}: its table is full, or it limits the connections of a host{slow}; enlarge the "
+        f"gateway's table, use more hosts (`left_hosts`){slower}, or ask for fewer `connections`"
     )
+
+
+def _leaves_out(facts: Facts, kept: int) -> bool:
+    """Returns True if a limit left out more than a few connections, or exactly the last ones of each trial."""
+    return kept <= _NEARLY * facts.typical.planned or facts.only_the_same_last
+
+
+def _keeps(facts: Facts, kept: int) -> str:
+    each = f"{round(kept / facts.hosts):,} each of {counted(facts.hosts, 'host')}"
+    return f"the gateway keeps {counted(kept, 'connection')} and no more, {each}"
 
 
 def _limiter(facts: Facts) -> str | None:
@@ -298,18 +223,25 @@ def _damaged(facts: Facts) -> str | None:
 
 
 def _between(facts: Facts) -> str | None:
-    """Finds frames that are lost between the tester's ports and the DUT's interfaces, which count what they pass."""
+    """Finds frames that are lost between the tester's ports and the DUT's interfaces, which count what they pass.
+
+    A gateway that bypasses the kernel has interfaces that count nothing, or only some frames.
+    """
     load, result = facts.typical.dut_load, facts.typical.result
-    if load is None or not load.interfaces:
+    streams = result.streams
+    arrived = sum(each.received + each.timed_out + each.duplicate + each.corrupt + each.misrouted for each in streams)
+    dropped = sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports)
+    came, left = (
+        sum(getattr(each, name) for each in (load.interfaces if load else ())) for name in ("received", "sent")
+    )
+    if load is None or load.interfaces_lost or min(came, left) < max(1, arrived):
         return None
-    came, left = (sum(getattr(each, name) for each in load.interfaces) for name in ("received", "sent"))
     lost = {
-        "do not come to the DUT's interfaces": sum(stream.sent for stream in result.streams) - came,
-        "leave the DUT's interfaces and do not come to the tester": left
-        - sum(each.received for each in result.streams),
+        "do not come to the DUT's interfaces": sum(stream.sent for stream in streams) - came,
+        "leave the DUT's interfaces and do not come to the tester": left - arrived - dropped,
     }
     words, number = max(lost.items(), key=lambda each: each[1])
-    if load.interfaces_lost or not _NEARLY * facts.lost <= number <= facts.lost / _NEARLY:
+    if not _NEARLY * facts.lost <= number <= facts.lost / _NEARLY:
         return None
     return (
         f"{number:,} frames {words}, and no card counts them: a card, the switch or a cable between the tester and the "
@@ -389,8 +321,9 @@ def _of_flows(facts: Facts) -> str | None:
         )
     if same_each_time(facts):
         return (
-            f"the gateway treats these {facts.what} otherwise than the others, whatever else it has to do; look at its "
-            "rules and port sets, and how it spreads flows over cores and queues (`ethtool -x`)"
+            f"the gateway treats these {'connections' if facts.of_connections else 'flows'} otherwise than the others, "
+            "whatever else it has to do; look at its rules and port sets, and how it spreads flows over cores and "
+            "queues (`ethtool -x`)"
         )
     return None
 
@@ -404,9 +337,10 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _corrupted,
     _chains,
     _table_full,
-    _ports_used_up,
-    _few_ports,
-    _port_search,
+    _limited,
+    ports_used_up,
+    few_ports,
+    port_search,
     _too_long,
     _a_host,
     _learning,
@@ -424,7 +358,7 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _one_way,
     _placed,
 )
-_LIMITS: Final = (_chains, _ports_used_up, _few_ports, _port_search, _a_host)
+_LIMITS: Final = (_chains, _limited, ports_used_up, few_ports, port_search)
 
 
 def _rules(facts: Facts) -> list[str]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from natxy.causes.causes import explain
 from natxy.causes.causes_test import experiment, record, stream
 from natxy.causes.facts import Facts
-from natxy.causes.flows import common, densest, same_each_time, which
-from natxy.engine.messages.results import FieldLosses, LostFlows
+from natxy.causes.flows import by_chance, common, densest, same_each_time, which
+from natxy.engine.messages.results import FieldLosses, LostFlows, StreamResult
 from natxy.results.trials import TrialKind, TrialRecord
 
 _PARTS = 64
@@ -48,7 +48,7 @@ def said(*trials: TrialRecord, connections: int = 64_000) -> str:
 def test_a_range_of_ports_that_is_lost() -> None:
     half = ports([0] * 32 + [1000] * 32)
     trials = [failure(rate, 32_000, [half]) for rate in (5000, 10_000)]
-    assert said(*trials) == "nearly all lost connections have source ports 33280 to 65535, where 100 % are lost"
+    assert said(*trials) == "nearly all lost connections have the source ports 33280 to 65535, where 100 % are lost"
     assert explain(experiment(64_000), trials).endswith(
         "where 100 % are lost: the gateway treats the source ports 33280 to 65535 otherwise than the others; look at "
         "its rules, its port sets, and how it spreads flows over cores and queues (`ethtool -x`)"
@@ -67,12 +67,12 @@ def test_a_host_whose_frames_are_lost() -> None:
         lost=[0, 0, 0, 3200, 0, 0, 0, 0, 0, 0],
     )  # fmt: skip
     found = said(failure(5000, 3200, [ports([50] * _PARTS), hosts]))
-    assert found == "nearly all lost connections have source addresses 198.18.1.3, where 50 % are lost"
+    assert found == "nearly all lost connections have the source address 198.18.1.3, where 50 % are lost"
 
 
 def test_stray_losses_elsewhere_leave_the_ends_of_the_parts() -> None:
     found = said(failure(5000, 32_020, [ports([20] + [0] * 31 + [1000] * 32)]))
-    assert found == "nearly all lost connections have source ports 33280 to 65535, where 100 % are lost"
+    assert found == "nearly all lost connections have the source ports 33280 to 65535, where 100 % are lost"
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,57 @@ def test_stray_losses_elsewhere_leave_the_ends_of_the_parts() -> None:
 )
 def test_losses_without_a_range_are_not_placed(lost: list[int]) -> None:
     assert said(failure(5000, sum(lost), [ports(lost)])) == ""
+
+
+def traffic(rate: float, *streams: StreamResult) -> TrialRecord:
+    return record(rate, *streams)
+
+
+def losing(name: str, field: str, lost: int = 500, timed_out: int = 0) -> StreamResult:
+    """Returns a stream of 10,000 frames that lost some of those of one of ten hosts."""
+    hosts = FieldLosses.model_validate(
+        {
+            "field": field, "lowest": "198.18.1.0", "highest": "198.18.1.9", "lost_lowest": "198.18.1.3",
+            "lost_highest": "198.18.1.3", "sent": [1000] * 10, "lost": [0, 0, 0, lost, *[0] * 6],
+        }
+    )  # fmt: skip
+    made = stream(name, 10_000, lost + timed_out, 1000, (0.0, 10.0))
+    return made.model_copy(update={"lost_flows": LostFlows(fields=[hosts]), "timed_out": timed_out})
+
+
+def test_a_host_that_loses_frames_in_both_directions() -> None:
+    both = [losing("forward", "source_address"), losing("reverse", "destination_address")]
+    found = which(Facts(experiment(), [traffic(1000, *both)]))
+    assert found == "nearly all lost frames have the source address 198.18.1.3, where 50 % are lost"
+    other = [losing("forward", "source_address"), losing("reverse", "source_address")]
+    assert which(Facts(experiment(), [traffic(1000, *other)])) == ""
+
+
+def test_frames_that_came_too_late_are_not_placed() -> None:
+    assert which(Facts(experiment(), [traffic(1000, losing("forward", "source_address", 12, timed_out=3000))])) == ""
+
+
+def test_values_that_come_in_their_order_are_not_named() -> None:
+    ordered = experiment(64_000, orders={"source_port": "increasing"})
+    half = failure(5000, 32_000, [ports([0] * 32 + [1000] * 32)])
+    assert which(Facts(ordered, [half])) == ""
+
+
+def test_few_flows_are_the_same_by_chance() -> None:
+    few = experiment(
+        64_000, procedure="throughput", phase1_rate=1000, active_connections={"forward": 10, "reverse": 10}
+    )
+    flows = LostFlows(fields=[], marks=hashes(10, 1))
+    losses = stream("forward", 10_000, 100, 1000, (0.0, 10.0)).model_copy(update={"lost_flows": flows})
+    assert which(Facts(few, [traffic(1000, losses), traffic(1000, losses)])) == ""
+
+
+@given(flows=st.integers(1, 32), lost=st.floats(0.001, 0.999), trials=st.integers(2, 4))
+def test_chance_is_that_of_independent_trials(flows: int, lost: float, trials: int) -> None:
+    chance = by_chance(lost, flows, trials)
+    assert 0 <= chance <= 1
+    # All of them again is one of the ways.
+    assert chance >= lost ** (flows * (trials - 1)) * (1 - 1e-9)
 
 
 def test_trials_that_lose_different_ports_name_none() -> None:

@@ -201,9 +201,9 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def counted(count: int, word: str) -> str:
-    """Returns the number with its noun: `1 queue`, `2 queues`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+def counted(count: int, word: str, words: str = "") -> str:
+    """Returns the number with its noun: `1 queue`, `2 queues`; with `words` where an `s` makes no plural."""
+    return f"{count:,} {word if count == 1 else words or f'{word}s'}"
 
 
 def enumerated(words: Sequence[str]) -> str:
