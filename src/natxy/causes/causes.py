@@ -125,10 +125,17 @@ def _too_long(facts: Facts) -> str | None:
 
 
 def _limited(facts: Facts) -> str | None:
-    """Finds a rule that limits the connections of a host: the same number is kept at every rate."""
+    """Finds a rule that limits the connections of a host: it keeps the same number at every rate, or kept them back."""
     kept, rules = facts.kept, [rule for rule in _rules(facts) if _LIMITS_A_HOST.search(rule)]
-    if kept is None or not rules or not _leaves_out(facts, kept):
+    if not rules:
         return None
+    if kept is None or not _leaves_out(facts, kept):
+        if facts.kept_back < _NEARLY * facts.lost and not _counted_by(facts, rules):
+            return None
+        return (
+            f"a rule of the gateway's filter limits the connections of a host{_named(rules)}; use more hosts "
+            "(`left_hosts`), ask for fewer `connections`, or raise the limit"
+        )
     return (
         f"{_keeps(facts, kept)}: a rule of its filter limits them{_named(rules)}; use more hosts (`left_hosts`), ask "
         "for fewer `connections`, or raise the limit"
@@ -161,14 +168,19 @@ def _keeps(facts: Facts, kept: int) -> str:
 
 
 def _limiter(facts: Facts) -> str | None:
+    """Finds a limiter of the rate: a queue that counted what is missing, or a rule that says that it is one."""
     rules = [rule for rule in _rules(facts) if _LIMITS_A_RATE.search(rule)]
     queue = next((rise for rise in facts.explained_by if rise.shown_by == "tc -s qdisc"), None)
-    if queue is None and not (rules and facts.capped):
+    by_rule = bool(rules) and (facts.capped or facts.kept_back >= _NEARLY * facts.lost or _counted_by(facts, rules))
+    if queue is None and not by_rule:
         return None
     evidence = f" ({queue.text()})" if queue else _named(rules)
+    passing = (
+        f"about {facts.rate(facts.points[0].arrived_fps)}" if queue or facts.capped else f"some of the {facts.what}"
+    )
     return (
-        f"a rate limiter lets about {facts.rate(facts.points[0].arrived_fps)} pass{evidence}; raise or remove it, or "
-        "search below it with a lower `min_rate`"
+        f"a rate limiter lets {passing} pass{evidence}; raise or remove the limit, or search below it with a lower "
+        "`min_rate`"
     )
 
 
@@ -188,13 +200,14 @@ def _filtered(facts: Facts) -> str | None:
     if listed:
         return (
             f"a filter of the gateway drops the {facts.what}: the rule `{listed.counter}` counted {listed.by:,}; "
-            "let them pass, or switch the rule off for the test"
+            f"let the {facts.what} pass, or switch the rule off for the test"
         )
     if not facts.silent_rules or facts.kept_back < _NEARLY * facts.lost:
         return None
     return (
         f"the DUT received the {facts.what} and did not send {facts.kept_back:,} of them on, and it has a rule that "
-        f"drops without counting{_named(facts.silent_rules)}; let them pass, or switch the rule off for the test"
+        f"drops without counting{_named(facts.silent_rules)}; let the {facts.what} pass, or switch the rule off for "
+        "the test"
     )
 
 
@@ -342,9 +355,9 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     few_ports,
     port_search,
     _too_long,
+    _limiter,
     _a_host,
     _learning,
-    _limiter,
     _filtered,
     _unrouted,
     _unresolved,
@@ -365,6 +378,11 @@ def _rules(facts: Facts) -> list[str]:
     """Returns the rules that counted what is missing, and those that drop without counting."""
     counted_by = [rise.counter for rise in facts.explained_by if rise.shown_by == "nft list ruleset"]
     return [*counted_by, *facts.silent_rules]
+
+
+def _counted_by(facts: Facts, rules: Iterable[str]) -> bool:
+    """Returns True if one of the rules counted what is missing."""
+    return any(rise.counter in rules for rise in facts.explained_by if rise.shown_by == "nft list ruleset")
 
 
 def _named(rules: Iterable[str]) -> str:

@@ -32,6 +32,8 @@ ONE_HOST = {
 }
 FOUR_HOSTS = ONE_HOST | {"left_hosts": {"first": "198.18.1.0", "last": "198.18.1.3"}}
 
+RULE = "nft ip mine f: ct state new add @cnt { ip saddr ct count over 1000 } drop"
+
 
 def experiment(connections: int | None = None, **given: Any) -> Experiment:
     own: dict[str, Any] = {"name": "x", "gateway": "simulated", "search": {"max_rate": "100k"}}
@@ -220,7 +222,7 @@ def traffic(rate: float, lost: int, **over: Any) -> TrialRecord:
         ),
         (
             {"counts": DutCounts(rose={"nft list ruleset": {"nft ip a f: udp drop": 200}})},
-            "a filter of the gateway drops the frames: the rule `nft ip a f: udp drop` counted 200; let them pass",
+            "a filter of the gateway drops the frames: the rule `nft ip a f: udp drop` counted 200; let the frames",
         ),
         (
             {
@@ -369,3 +371,82 @@ def test_a_capacity_that_is_not_the_tables(over: dict[str, Any], words: str) -> 
     found = explain_capacity(experiment(procedure=procedure, addresses=ONE_HOST), trials)
     assert found.startswith(words)
     assert bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "held", "rules", "words"),
+    [
+        (
+            ONE_HOST,
+            (1000, 1000, 997, 992),
+            (RULE,),
+            f"the gateway keeps 1,000 connections and no more, 1,000 each of 1 host: a rule of its filter limits them "
+            f"(`{RULE}`); use more hosts (`left_hosts`), ask for fewer `connections`, or raise the limit",
+        ),
+        (
+            FOUR_HOSTS,
+            (4000, 4000, 3990, 4000),
+            (),
+            "the gateway keeps 4,000 connections and no more, 1,000 each of 4 hosts: its table is full, or it limits "
+            "the connections of a host; enlarge the gateway's table, use more hosts (`left_hosts`), or ask for fewer "
+            "`connections`",
+        ),
+    ],
+)
+def test_a_limit_of_connections(
+    hosts: dict[str, Any], held: tuple[int, ...], rules: tuple[str, ...], words: str
+) -> None:
+    rates = (40_000, 5000, 5000, 5000)
+    trials = [
+        connections(rate, 20_000, 20_000 - kept, silent_rules=rules) for rate, kept in zip(rates, held, strict=True)
+    ]
+    found = explain(experiment(20_000, addresses=hosts), trials)
+    assert found.endswith(f"so the loss does not depend on the rate: {words}")
+
+
+@pytest.mark.parametrize(
+    ("lost", "begin_s", "words"),
+    [
+        (
+            (1, 1, 1),
+            0.9999,
+            "the gateway keeps 9,999 connections and no more, 9,999 each of 1 host: its table is full, or it",
+        ),
+        ((1, 1, 1), 0.9, "connections are lost only after the first 900 ms of a trial"),
+        ((1, 40, 90), None, "connections are lost only after the first 991 ms of a trial"),
+    ],
+)
+def test_a_limit_just_below_what_is_asked_for(lost: tuple[int, ...], begin_s: float | None, words: str) -> None:
+    ends = [(1 - each / 10_000 if begin_s is None else begin_s, 0.9999) for each in lost]
+    streams = [stream("phase 1", 10_000, each, 10_000, end) for each, end in zip(lost, ends, strict=True)]
+    trials = [record(10_000, each, kind=TrialKind.PHASE1) for each in streams]
+    assert explain(experiment(10_000, addresses=ONE_HOST), trials).startswith(words)
+
+
+def test_a_queue_that_counted_them_is_no_full_table() -> None:
+    # Fewer connections were kept the higher the rate was.
+    trials = [
+        record(
+            rate, stream("phase 1", 10_000, lost, rate), kind=TrialKind.PHASE1,
+            counts=DutCounts(rose={"tc -s qdisc": {"dropped of tbf on eth2": lost}}),
+        )
+        for rate, lost in ((5000, 1283), (6388, 3088), (60_000, 8905))
+    ]  # fmt: skip
+    assert "(dropped of tbf on eth2 rose by 1,283 in `tc -s qdisc`)" in explain(experiment(10_000), trials)
+    uncounted = [connections(rate, 10_000, lost) for rate, lost in ((5000, 1283), (6388, 3088), (60_000, 8905))]
+    assert "and no more" not in explain(experiment(10_000), uncounted)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("nft ip a f: limit rate over 3000/second drop", "a rate limiter lets some of the connections pass"),
+        (RULE, "a rule of the gateway's filter limits the connections of a host"),
+        ("nft ip a f: udp sport 7 drop", "it has a rule that drops without counting"),
+    ],
+)
+def test_a_rule_is_called_what_it_says(rule: str, words: str) -> None:
+    passed = {"nstat": {"IpInReceives": 10_000, "IpOutTransmits": 9000}}
+    counts = DutCounts(rose=passed, silent_rules=(rule,))
+    trial = record(5000, stream("phase 1", 10_000, 1000, 5000), kind=TrialKind.PHASE1, counts=counts)
+    assert words in explain(experiment(10_000), [trial])

@@ -156,11 +156,17 @@ class Facts:
 
     @cached_property
     def kept(self) -> int | None:
-        """The number of connections that were kept in every failure, whatever the rate; None if it was not the same."""
+        """The number of connections that were kept in every failure, whatever the rate; None if it was not the same.
+
+        Fewer may be kept at higher rates, at which a slow gateway loses frames in addition, but not at each of them.
+        """
         if not self.of_connections or len(self.failures) == 1:
             return None
         kept = [trial.received for trial in self.lowest]
         others = [trial.received for trial in self.failures if trial.received > max(kept) * (1 + _STEADY)]
+        higher = [trial.received for trial in self.failures if trial.rate_fps != self.points[0].rate]
+        if higher and max(higher) < max(kept) * (1 - _STEADY):
+            return None
         return (
             max(trial.received for trial in self.failures)
             if not others and min(kept) >= max(kept) * (1 - _STEADY) > 0

@@ -112,59 +112,6 @@ def test_ports_of_a_set_whatever_the_rate() -> None:
     )
 
 
-RULE = "nft ip mine f: ct state new add @cnt { ip saddr ct count over 1000 } drop"
-
-
-@pytest.mark.parametrize(
-    ("hosts", "held", "rules", "words"),
-    [
-        (
-            ONE_HOST,
-            (1000, 1000, 997, 992),
-            (RULE,),
-            f"the gateway keeps 1,000 connections and no more, 1,000 each of 1 host: a rule of its filter limits them "
-            f"(`{RULE}`); use more hosts (`left_hosts`), ask for fewer `connections`, or raise the limit",
-        ),
-        (
-            FOUR_HOSTS,
-            (4000, 4000, 3990, 4000),
-            (),
-            "the gateway keeps 4,000 connections and no more, 1,000 each of 4 hosts: its table is full, or it limits "
-            "the connections of a host; enlarge the gateway's table, use more hosts (`left_hosts`), or ask for fewer "
-            "`connections`",
-        ),
-    ],
-)
-def test_a_limit_of_connections(
-    hosts: dict[str, Any], held: tuple[int, ...], rules: tuple[str, ...], words: str
-) -> None:
-    rates = (40_000, 5000, 5000, 5000)
-    trials = [
-        connections(rate, 20_000, 20_000 - kept, silent_rules=rules) for rate, kept in zip(rates, held, strict=True)
-    ]
-    found = explain(experiment(20_000, addresses=hosts), trials)
-    assert found.endswith(f"so the loss does not depend on the rate: {words}")
-
-
-@pytest.mark.parametrize(
-    ("lost", "begin_s", "words"),
-    [
-        (
-            (1, 1, 1),
-            0.9999,
-            "the gateway keeps 9,999 connections and no more, 9,999 each of 1 host: its table is full, or it",
-        ),
-        ((1, 1, 1), 0.9, "connections are lost only after the first 900 ms of a trial"),
-        ((1, 40, 90), None, "connections are lost only after the first 991 ms of a trial"),
-    ],
-)
-def test_a_limit_just_below_what_is_asked_for(lost: tuple[int, ...], begin_s: float | None, words: str) -> None:
-    ends = [(1 - each / 10_000 if begin_s is None else begin_s, 0.9999) for each in lost]
-    streams = [stream("phase 1", 10_000, each, 10_000, end) for each, end in zip(lost, ends, strict=True)]
-    trials = [record(10_000, each, kind=TrialKind.PHASE1) for each in streams]
-    assert explain(experiment(10_000, addresses=ONE_HOST), trials).startswith(words)
-
-
 @pytest.mark.parametrize(("refused", "full"), [(True, ""), (False, ", or its table is full with as many")])
 def test_a_range_of_ports_that_is_no_part_of_all(refused: bool, full: str) -> None:
     # The other one is as large as a part, and begins elsewhere.

@@ -10,6 +10,9 @@ import pytest
 
 from natxy.dut.base import DutDescription
 from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages.requests import StreamKind, TrialRequest
+from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, EngineDiedError, GatewayMissingError, HostError
 from natxy.events.listener import RunListener
@@ -107,8 +110,13 @@ def test_another_error_ends_the_run_and_is_stored(
 def test_an_engine_that_dies_ends_the_experiment_first_and_the_run_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*_: object) -> None:
-        raise EngineDiedError("killed")
+    run_trial = SimulatedEngine.run_trial
+
+    def die(engine: SimulatedEngine, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        # The first experiment's table is asked by replies.
+        if request.streams[0].kind == StreamKind.FLOWS:
+            raise EngineDiedError("killed")
+        return run_trial(engine, request, on_progress)
 
     monkeypatch.setattr(SimulatedEngine, "run_trial", die)
     more = [FORWARDING | {"name": name} for name in ("second", "third")]

@@ -107,7 +107,8 @@ def _unless_expired(result: ProcedureResult, repetition: Repetition, recorder: T
     expired = expiry(repetition, wait_between_s(repetition.experiment.timing, *lossy))
     if not expired:
         return result
-    return no_result(procedure, "; ".join(filter(None, (expired, result.remark))))
+    # Whatever else seems to follow from the losses does so from the lifetime.
+    return no_result(procedure, expired)
 
 
 def _starts_over(recorded: RepetitionRecord) -> bool:

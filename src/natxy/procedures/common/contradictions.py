@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.procedures.common.repetition import Repetition
 from natxy.search.contradictions import Contradicted
 from natxy.search.outcome import Contradiction, SearchResult, Tried
+
+_EVERYTHING: Final = 0.999
 
 
 def overcome(repetition: Repetition, found: SearchResult) -> str:
@@ -40,10 +44,12 @@ def sentence(contradiction: Contradiction, unit: Unit) -> str:
 
 def why_no_result(contradicted: Contradicted, unit: Unit) -> str:
     """Returns the reason of a repetition that has no result."""
+    found = contradicted.contradiction
+    stopped = found.worse.number > found.better.number and found.worse.lost >= _EVERYTHING
     return (
-        f"trials contradict each other: {sentence(contradicted.contradiction, unit)}{contradicted.note}; the gateway "
-        "did not stay as it was, so that there is no result: look whether it was restarted, was still learning, or "
-        "keeps something of earlier trials"
+        f"trials contradict each other: {sentence(found, unit)}{contradicted.note}; the gateway did not stay as it "
+        f"was, so that there is no result: look whether it {'hangs, ' if stopped else ''}was restarted, was still "
+        "learning, or keeps something of earlier trials"
     )
 
 

@@ -229,8 +229,8 @@ def test_the_reason_names_both_trials_in_their_order() -> None:
         find_rate(repetition(), dying(after=1))
     assert why_no_result(contradicted.value, Unit.FPS) == (
         "trials contradict each other: 5 kfps per direction passed, and when it was tried again lost 100 %; the "
-        "gateway did not stay as it was, so that there is no result: look whether it was restarted, was still "
-        "learning, or keeps something of earlier trials"
+        "gateway did not stay as it was, so that there is no result: look whether it hangs, was restarted, was "
+        "still learning, or keeps something of earlier trials"
     )
     with pytest.raises(Contradicted) as contradicted:
         find_rate(repetition(), lambda attempt: trial(Verdict.FAIL, round(1000 - attempt.rate / 10)))

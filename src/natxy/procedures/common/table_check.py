@@ -33,6 +33,7 @@ LATER_RATE_FPS: Final = 10_000.0
 LEAST_DRAIN_S: Final = 0.02
 
 _TIMES_THE_DELAY: Final = 2
+_LONG_S: Final = 1.0
 _TIMES_THE_CHECK: Final = 20
 # A gateway may count a connection once for each direction, and its machine has connections of its own.
 _MOST_TIMES: Final = 2
@@ -48,9 +49,8 @@ class TableError(DutError):
 class TableCheck:
     """Checks one experiment's table.
 
-    `clear` is tried on connections made for that, before the first attempt, and then on those of earlier attempts. The
-    latter takes a twentieth of the time at most, so that a gateway whose `clear` takes long is asked seldom. `count` is
-    compared once.
+    `clear` is tried on connections made for that, before the first attempt, and then on those of earlier attempts.
+    Where the latter takes more than a second, it takes a twentieth of the time at most. `count` is compared once.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,8 @@ class TableCheck:
         else:
             raise TableError(_not_emptied(answered, sum(stream.planned for stream in replies), _counted(bed)))
         ended_s = time.monotonic()
-        self._not_before_s = ended_s + _TIMES_THE_CHECK * (ended_s - began_s)
+        if ended_s - began_s > _LONG_S:
+            self._not_before_s = ended_s + _TIMES_THE_CHECK * (ended_s - began_s)
 
     def compare(self, bed: Bed, phase1: TrialResult) -> None:
         """Compares the count with the connections of a phase 1 that has just passed.

@@ -19,8 +19,9 @@ on a core within it: those that wait for longer are late.
 An absence at the end of a trial does harm although the queue covers it, if it outlasts the drain: the frames that wait
 are counted as lost. So a trial is also disturbed if
 
-- the frames lost are the last ones of their streams, and
-- the core was away for at least the drain.
+- the frames lost are the last ones of their streams,
+- the core was away for at least the drain, and
+- no more frames were lost than came in its absences or waited in the queue before.
 
 An absence that the queue covers delays the frames that wait. So a trial that failed because its last frame was delayed
 (`backlog`) is disturbed if the core was away at a stretch for at least that delay, however long the queue is.
@@ -59,13 +60,14 @@ def disturbance(
     """
     if result.verdict != Verdict.FAIL or absence is None:
         return ""
+    rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
     if (
         result.cause == Cause.LOSS
         and absence.most_s >= drain_s
         and all(_lost_its_end(stream) for stream in result.streams)
+        and sum(stream.lost for stream in result.streams) <= absence.most_s * rate_fps + cores * buffer_frames
     ):
         return f"the gateway's core was taken away for {absence_text(absence)}, and the last frames came too late"
-    rate_fps = sum(stream.intended_rate_fps for stream in result.streams)
     # Of the frames that wait, only so many come in time.
     in_time = math.inf if frame_timeout_s is None else frame_timeout_s * rate_fps / cores
     held_frames = min(buffer_frames, in_time)

@@ -104,6 +104,15 @@ def test_a_stream_that_failed_in_another_way_lost_more_than_its_end(counter: str
     assert disturbance(unknown, Absence(0.11), cores=1, buffer_frames=10**6, drain_s=DRAIN_S) == ""
 
 
+def test_more_frames_than_came_in_the_absence_were_lost_otherwise() -> None:
+    # As behind a table that is full from there on.
+    for lost, disturbed in ((2 * 11_000, True), (2 * 12_000, False)):
+        first = LostFrame(sequence=100_000 - lost // 2, due_s=1 - lost / 2 / RATE_FPS)
+        result = losing(lost // 2, None, first_lost=first)
+        said = disturbance(result, Absence(0.11), cores=1, buffer_frames=1000, drain_s=DRAIN_S)
+        assert bool(said) == disturbed
+
+
 def test_an_absence_as_long_as_the_drain_is_long_enough_for_losses_only() -> None:
     result = losing(500, None, first_lost=LostFrame(sequence=99_500, due_s=0.995))
     for cause, disturbed in ((Cause.LOSS, True), (Cause.BACK_PRESSURE, False)):

@@ -15,6 +15,8 @@ from natxy.results.records import ExperimentRecord, RepetitionRecord
 from natxy.results.trials import Purpose, TrialRecord, trial_title
 
 _BAR: Final = 30
+# The lifetime of connections, which was measured, explains all of the losses.
+_EXPIRED: Final = "the connections expired after about"
 
 
 def story(experiment: ExperimentRecord) -> Iterator[str]:
@@ -42,7 +44,7 @@ def _result(experiment: ExperimentRecord) -> str:
 
 def _cause(experiment: ExperimentRecord, repetition: RepetitionRecord) -> str:
     """Returns the cause of a repetition's failures, which an earlier natxy, or the tester's limit, left unsaid."""
-    if repetition.lower_bound is not None:
+    if repetition.lower_bound is not None or _EXPIRED in repetition.reason:
         return ""
     found = (explain(experiment.planned, repetition.trials, purpose) for purpose in (Purpose.MEASURE, Purpose.PREPARE))
     return next(filter(None, found), "")
