@@ -31,7 +31,7 @@ struct FieldLosses {
 ///
 /// `marks` are the smallest hashes of the lost frames' four-tuples, each once. Two trials that lose the same flows have
 /// the same marks, and the share that two trials have in common estimates the share of flows that both lost (Broder
-/// 1997). None unless every lost frame was looked at.
+/// 1997). There are none if a part of the lost frames was left out.
 struct LostFlows {
   static constexpr std::size_t kMarks = 32;
 

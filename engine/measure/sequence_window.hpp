@@ -91,6 +91,9 @@ class SequenceWindow {
     if (next_ < frames) use(next_, frames);
   }
 
+  /// Returns the lowest number of which the window still knows whether it has arrived.
+  [[nodiscard]] std::uint64_t lowest_known() const { return base_; }
+
   /// Returns how many numbers left the window before they arrived.
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_frames_; }
 

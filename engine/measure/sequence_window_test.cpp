@@ -164,5 +164,13 @@ TEST(SequenceWindow, CountsToTheLastSequenceNumber) {
   EXPECT_EQ(window.lost(frames), (LostRange{0, frames - 4}));
 }
 
+TEST(SequenceWindow, KnowsNothingBelowItself) {
+  SequenceWindow window(1000, 64);
+  EXPECT_EQ(window.lowest_known(), 0);
+  window.arrive(99);
+  EXPECT_EQ(window.lowest_known(), 36);
+  EXPECT_EQ(window.forgotten(), 36);
+}
+
 }  // namespace
 }  // namespace natxy

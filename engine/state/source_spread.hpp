@@ -18,8 +18,8 @@ struct SourceSpread {
   std::uint64_t most = 0;
   AnyAddress lowest;
   AnyAddress highest;
-  std::optional<std::uint64_t>
-      endpoints;  // pairs of address and port; none: there are more than kMostWithPorts addresses
+  /// The number of pairs of address and port; none if there are more than kMostWithPorts addresses.
+  std::optional<std::uint64_t> endpoints;
   std::uint16_t lowest_port = 0;
   std::uint16_t highest_port = 0;
 

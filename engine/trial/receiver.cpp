@@ -42,7 +42,8 @@ void note_marked(const SequenceWindow& window, const Receiver::Stream& expected,
 
 LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
   LostSample sample;
-  if (window.forgotten() > 0) return sample;
+  // Of those that left the window, only their number is known.
+  if (window.forgotten() > 0) sample.first = window.lowest_known();
   std::uint64_t lost = 0;
   window.for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { lost += end - first; });
   const std::uint64_t step = (lost + LostSample::kMost - 1) / LostSample::kMost;
@@ -52,7 +53,7 @@ LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
     for (; next < end; next += step) sample.sequences.push_back(next);
     skipped = next - end;
   });
-  sample.all = step == 1;
+  sample.all = step == 1 && window.forgotten() == 0;
   return sample;
 }
 

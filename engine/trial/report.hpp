@@ -45,11 +45,12 @@ struct PacingReport {
   std::uint64_t blocked = 0;  // time for which it refused them, since the sender was last on schedule
 };
 
-/// Holds sequence numbers of lost frames: of all, or of more than kMost a part of that size, in equal steps. None where
-/// some are unknown.
+/// Holds the sequence numbers of the lost frames, from `first` on. Of more than kMost it holds kMost at most, in equal
+/// steps. `all` says whether it holds all that were lost.
 struct LostSample {
   static constexpr std::uint64_t kMost = 1 << 18;
 
+  std::uint64_t first = 0;
   std::vector<std::uint64_t> sequences;
   bool all = false;
 };

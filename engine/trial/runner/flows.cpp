@@ -152,8 +152,8 @@ std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections&
     std::vector<Tuple<F>> missing, sent;
     for (const std::uint64_t sequence : lost.sequences) missing.push_back(tuple_of<F>(*source, sequence, lanes));
     // Equal steps might meet the same few flows again and again, so a frame is drawn from each.
-    const std::uint64_t step = (own.frames + kMostSentLookedAt - 1) / kMostSentLookedAt;
-    for (std::uint64_t first = 0; first < own.frames; first += step) {
+    const std::uint64_t step = (own.frames - lost.first + kMostSentLookedAt - 1) / kMostSentLookedAt;
+    for (std::uint64_t first = lost.first; first < own.frames; first += step) {
       const std::uint64_t drawn = first + scale(random_word(0, first), std::min(step, own.frames - first));
       sent.push_back(tuple_of<F>(*source, drawn, lanes));
     }

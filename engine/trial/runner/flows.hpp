@@ -32,7 +32,8 @@ template <Family F>
 std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Connections& connections,
                                                 std::size_t stream);
 
-/// Returns which flows of a stream lost frames, in the initiator's four-tuples; nothing if no lost frame is known.
+/// Returns which flows of a stream lost frames, in four-tuples as they are sent, and for connections in the
+/// initiator's; nothing if no lost frame is known.
 std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections& connections, std::size_t stream,
                                        const LostSample& lost);
 

@@ -274,6 +274,7 @@ def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
     known = [each for each in sources if each]
     if len(known) < len(sources):
         return None
+    endpoints = [each.endpoints for each in known if each.endpoints is not None]
     return SourceSpread(
         connections=sum(each.connections for each in known),
         addresses=sum(each.addresses for each in known),
@@ -281,7 +282,7 @@ def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
         most=max(each.most for each in known),
         lowest=min((each.lowest for each in known if each.lowest), key=int, default=None),
         highest=max((each.highest for each in known if each.highest), key=int, default=None),
-        endpoints=None if (one := [each.endpoints for each in known]).count(None) else sum(filter(None, one)),
+        endpoints=sum(endpoints) if len(endpoints) == len(known) else None,
         lowest_port=min((each.lowest_port for each in known if each.lowest_port is not None), default=None),
         highest_port=max((each.highest_port for each in known if each.highest_port is not None), default=None),
     )

@@ -241,7 +241,9 @@ def _sources(trial: TrialRecord) -> Row:
         "source_addresses": spread.addresses,
         "source_fewest_connections": spread.fewest,
         "source_most_connections": spread.most,
-        "source_ports": spread.endpoints,
+        "source_endpoints": spread.endpoints,
+        "source_lowest_port": spread.lowest_port,
+        "source_highest_port": spread.highest_port,
     }
 
 

@@ -119,10 +119,12 @@ class FieldLosses(Message):
 
 
 class LostFlows(Message):
-    """Describes which flows of a stream lost frames, in the four-tuples of the initiator.
+    """Describes which flows of a stream lost frames, in four-tuples as they are sent; for connections, and replies to
+    them, in the initiator's.
 
     `fields` has those with several values. `marks` are up to 32 of the smallest hashes of the lost frames' four-tuples,
-    in order: trials that lost the same flows have the same marks. Null for more than 262,144 lost frames.
+    in order: trials that lost the same flows have the same marks. They are null for more than 262,144 lost frames. Of a
+    stream that lost some frames more than 16,777,216 before its end, only the frames since then are described.
     """
 
     fields: list[FieldLosses]
@@ -170,7 +172,7 @@ class StreamResult(Message):
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
     lost_flows: LostFlows | None = Field(
-        default=None, description="null unless the trial failed, and for a stream that lost nothing"
+        default=None, description="null unless the trial failed, and for a stream whose lost frames are unknown or none"
     )
     near_pauses: Whole = Field(
         default=0, description="frames that were due when a pause longer than `max_pause_s` may have harmed them"

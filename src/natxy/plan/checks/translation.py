@@ -55,8 +55,10 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
         yield Problem((*at, "pool"), text)
     if not experiment.gateway.takes_well_known_prefix and translation.prefix.subnet_of(WELL_KNOWN_SPACE):
         driver = experiment.gateway.driver
-        text = f"{driver} refuses prefixes of {WELL_KNOWN_SPACE}, such as {WELL_KNOWN_PREFIX}, with addresses that are "
-        text += "not global (RFC 6052 §3.1, RFC 8215)"
+        text = (
+            f"{driver} refuses {WELL_KNOWN_PREFIX} with addresses that are not global (RFC 6052 §3.1), and all other "
+        )
+        text += f"prefixes of {WELL_KNOWN_SPACE}"
         yield Problem(
             (*at, "prefix"), f"{text}; choose another prefix, e.g. 2001:2:0:64::/96, or a gateway such as jool"
         )

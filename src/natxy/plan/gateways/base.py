@@ -58,8 +58,8 @@ class GatewayModel(PlanModel):
     polls: ClassVar[bool] = False
     """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     takes_well_known_prefix: ClassVar[bool] = True
-    """False if it does not start with 64:ff9b::/96 (RFC 6052 §3.1) or 64:ff9b:1::/48 (RFC 8215) where IPv4 addresses
-    are not global."""
+    """False if it refuses prefixes of 64:ff9b::/47: the well-known one where IPv4 addresses are not global (RFC 6052
+    §3.1), and the others, such as that of RFC 8215, at all."""
     embedding_lengths: ClassVar[frozenset[int]] = frozenset(LENGTHS)
     """The lengths of a `prefix` with which it translates (RFC 6052 §2.2)."""
     sends_zero_checksums: ClassVar[bool] = False

@@ -74,7 +74,7 @@ Mac = Annotated[
     ),
 ]
 WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
-WELL_KNOWN_SPACE = IPv6Network("64:ff9b::/47")  # that, and 64:ff9b:1::/48 of RFC 8215
+WELL_KNOWN_SPACE = IPv6Network("64:ff9b::/47")  # has that, and 64:ff9b:1::/48 of RFC 8215
 USUAL_MTU = 1500
 MOST_ON_LINK = 32_768
 # Above the addresses that links usually have for their own.

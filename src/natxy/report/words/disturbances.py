@@ -65,7 +65,8 @@ def _away(found: Disturbances) -> Iterator[str]:
     text = "the {} core was taken away for {} of the time"
     for whose, absences in (("tester's", found.tester), ("gateway's", found.gateway)):
         if absences and absences.share >= NOTICED_SHARE:
-            yield text.format(whose, percent(100 * absences.share))
+            # What is watched begins before a trial and ends after it.
+            yield text.format(whose, percent(min(100, 100 * absences.share)))
             text = "the {} for {}"
 
 

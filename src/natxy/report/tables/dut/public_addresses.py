@@ -37,7 +37,7 @@ def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
     return (
         experiment.title,
         str(pool) if pool else "none",
-        f"{pool.num_addresses:,}" if pool else "1",
+        f"{pool.num_addresses:,}" if pool else "unknown",
         *(_ends(spreads, name) for name in ("addresses", "fewest", "most", "endpoints")),
         f"{len(spreads):,}",
     )

@@ -59,10 +59,10 @@ def test_without_a_complete_trial_the_others_count(tmp_path: Path) -> None:
     assert table.rows[0][2:] == ("4", "2", "10", "40", "unknown", "1")
 
 
-def test_a_gateway_without_a_pool_has_one_address(tmp_path: Path) -> None:
+def test_a_gateway_without_a_pool_may_have_any_addresses(tmp_path: Path) -> None:
     table = shown(sampled(tmp_path, (Verdict.PASS, spread(1, 100, 100, 50)), pool=None))
     assert table
-    assert table.rows == (("NAT", "none", "1", "1", "100", "100", "50", "1"),)
+    assert table.rows == (("NAT", "none", "unknown", "1", "100", "100", "50", "1"),)
 
 
 def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:
@@ -72,6 +72,6 @@ def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:
 def test_the_export_has_them_by_trial(tmp_path: Path) -> None:
     run = RunReader(sampled(tmp_path, (Verdict.PASS, spread(4, 19, 31, 60)), (Verdict.PASS, None))).run
     first, second = trial_rows(run)
-    names = ("source_addresses", "source_fewest_connections", "source_most_connections", "source_ports")
+    names = ("source_addresses", "source_fewest_connections", "source_most_connections", "source_endpoints")
     assert [first[name] for name in names] == [4, 19, 31, 60]
     assert [second.get(name) for name in names] == [None] * 4
