@@ -223,9 +223,10 @@ def _mistranslated(observed: Observed) -> str | None:
 def _corrupted(observed: Observed) -> str | None:
     if observed.passage is None or not observed.passage.corrupt or observed.passage.arrived:
         return None
+    damage = f": {observed.passage.damage}" if observed.passage.damage else ""
     return (
-        f"{observed.passage.corrupt} frames came through with a wrong checksum or length; switch the checksum and "
-        "segmentation offloads of the DUT's interfaces off, and look at the gateway's translation"
+        f"{observed.passage.corrupt} frames came through with a wrong checksum or length{damage}; look at the "
+        "gateway's rules and translation, and switch the checksum and segmentation offloads of the DUT's interfaces off"
     )
 
 

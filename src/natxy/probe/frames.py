@@ -7,6 +7,7 @@ import base64
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.causes.damage import DAMAGED, damage
 from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
@@ -84,7 +85,7 @@ def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSampl
     lengths = [
         length
         for sample in samples
-        if sample.side != stream.source and sample.kind == "corrupt_test" and (length := _frame_bytes(_bytes(sample)))
+        if sample.side != stream.source and sample.kind == DAMAGED and (length := _frame_bytes(_bytes(sample)))
     ]
     return Passage(
         source=stream.source,
@@ -95,6 +96,7 @@ def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSampl
         corrupt=found.corrupt,
         longest=max(lengths, default=None),
         refusals=tuple(dict.fromkeys(_refusals(stream.source, samples))),
+        damage=damage(sample for sample in samples if sample.side != stream.source),
     )
 
 

@@ -30,6 +30,7 @@ class Passage:
     """Counts what became of the probe frames of one direction; sizes are in bytes, FCS included.
 
     `longest` is the longest frame that arrived with another length or checksum than it left with; None if none did.
+    `damage` says what was wrong with the first of these.
     """
 
     source: Side
@@ -40,6 +41,7 @@ class Passage:
     corrupt: int = 0
     longest: int | None = None
     refusals: tuple[Refusal, ...] = ()
+    damage: str = ""
 
     @property
     def merged(self) -> bool:

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any, Final, Protocol
 
 from natxy.causes.counted import counted, refused
+from natxy.causes.damage import damage
 from natxy.dut.base import Gateway
 from natxy.dut.linux.counting import CountWatch
 from natxy.engine.interface import Engine, OnProgress
@@ -197,7 +198,8 @@ class Repetition:
         load = self.watch.load() if self.watch else None
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
-        told = (astray(self.experiment, result), counted(result, load, counts))
+        damaged = damage(result.samples) if result.verdict == Verdict.FAIL else ""
+        told = (damaged, astray(self.experiment, result), counted(result, load, counts))
         result = result.model_copy(update={"reason": "; ".join(filter(None, (result.reason, *told)))})
         own = refused(result, counts)
         if own and result.cause == Cause.PAUSED:

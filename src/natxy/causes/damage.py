@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says what is wrong with frames that came damaged: which field, and by how much.
+
+The tester keeps the beginning of the first few of them, of 256 bytes at most.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from natxy.engine.messages.results import ForeignSample
+
+DAMAGED: Final = "corrupt_test"
+_ETHERNET_BYTES: Final = 14
+_TAG_BYTES: Final = 4
+_FCS_BYTES: Final = 4
+_VLAN: Final = 0x8100
+_IPV6_BYTES: Final = 40
+_UDP: Final = 17
+_UDP_BYTES: Final = 8
+_MOST_NAMED: Final = 2
+
+
+def damage(samples: Iterable[ForeignSample]) -> str:
+    """Returns what is wrong with the first damaged frames, such as `UDP checksum 0xdead instead of 0x1a2b`.
+
+    The text is empty if no frame was kept, or if more than what was kept would be needed to tell.
+    """
+    told: dict[str, str] = {}
+    for sample in samples:
+        if sample.kind == DAMAGED:
+            for field, text in faults(base64.b64decode(sample.data_base64)):
+                told.setdefault(field, f"{field} {text}")
+    return " and ".join([*told.values()][:_MOST_NAMED])
+
+
+def faults(frame: bytes) -> Iterator[tuple[str, str]]:
+    """Yields the fields of a frame of UDP that are wrong, with the values that they have and should have. A frame whose
+    fields are right has another length than the tester sent."""
+    packet = frame[_ETHERNET_BYTES:]
+    if frame[12:14] == _VLAN.to_bytes(2, "big"):
+        packet = packet[_TAG_BYTES:]
+    found = [*(_of_ipv4(packet) if packet[:1] and packet[0] >> 4 == 4 else _of_ipv6(packet))]
+    yield from found
+    length = _word(packet, 2) if packet[:1] and packet[0] >> 4 == 4 else _IPV6_BYTES + _word(packet, 4)
+    # What was cut off may have made the checksum wrong.
+    if not found and _UDP_BYTES < length <= len(packet):
+        yield "length", f"{_ETHERNET_BYTES + length + _FCS_BYTES} bytes (FCS included), another than was sent"
+
+
+def _of_ipv4(packet: bytes) -> Iterator[tuple[str, str]]:
+    header_bytes, length = 4 * (packet[0] & 0xF), _word(packet, 2)
+    if len(packet) < header_bytes + _UDP_BYTES or packet[9] != _UDP:
+        return
+    header = packet[:header_bytes]
+    expected = _checksum(header[:10] + b"\0\0" + header[12:])
+    if _word(header, 10) != expected:
+        yield "IPv4 header checksum", f"0x{_word(header, 10):04x} instead of 0x{expected:04x}"
+    yield from _of_udp(packet[header_bytes:length], length - header_bytes, packet[12:20], optional=True)
+
+
+def _of_ipv6(packet: bytes) -> Iterator[tuple[str, str]]:
+    if len(packet) < _IPV6_BYTES + _UDP_BYTES or packet[6] != _UDP:
+        return
+    length = _word(packet, 4)
+    yield from _of_udp(packet[_IPV6_BYTES : _IPV6_BYTES + length], length, packet[8:40], optional=False)
+
+
+def _of_udp(datagram: bytes, length: int, addresses: bytes, *, optional: bool) -> Iterator[tuple[str, str]]:
+    """`length` is the datagram's by the IP header, of which the frame may have only a part. Without an `optional`
+    checksum, 0 is none."""
+    if _word(datagram, 4) != length:
+        yield "UDP length", f"{_word(datagram, 4)} instead of {length} bytes, as the IP header says"
+        return
+    found = _word(datagram, 6)
+    if len(datagram) < length or (found == 0 and optional):
+        return
+    pseudo_header = addresses + length.to_bytes(2, "big") + bytes([0, _UDP])
+    expected = _checksum(pseudo_header + datagram[:6] + b"\0\0" + datagram[8:]) or 0xFFFF
+    if found != expected:
+        left_out = found == 0xFFFF ^ _checksum(pseudo_header)
+        why = ", which is that of the pseudo-header alone: an offload left the rest to a card" if left_out else ""
+        yield "UDP checksum", f"0x{found:04x} instead of 0x{expected:04x}{why}"
+
+
+def _word(octets: bytes, at: int) -> int:
+    return int.from_bytes(octets[at : at + 2], "big")
+
+
+def _checksum(octets: bytes) -> int:
+    """Returns the Internet checksum (RFC 1071)."""
+    total = sum(_word(octets + b"\0", at) for at in range(0, len(octets), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
