@@ -79,12 +79,15 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         all_arrived(made)
         assert made.verdict == Verdict.PASS, made.reason
         assert made.established == bed.gateway.count() == connections
-        used = Counter(tuple_of(frame)[0] for frame in translated)
+        tuples = [tuple_of(frame) for frame in translated]
+        used = Counter(source for source, *_ in tuples)
+        ports = [port for _, _, port, _ in tuples]
         assert set(used) == {str(address) for address in LINKS.public}
         assert sum(used.values()) == connections
         assert made.sources == SourceSpread(
             connections=connections, addresses=4, fewest=min(used.values()), most=max(used.values()),
-            lowest=LINKS.public[0], highest=LINKS.public[-1],
+            lowest=LINKS.public[0], highest=LINKS.public[-1], lowest_port=min(ports), highest_port=max(ports),
+            endpoints=len({(source, port) for source, _, port, _ in tuples}),
         )  # fmt: skip
 
         with bed.sent(Side.RIGHT) as replies:

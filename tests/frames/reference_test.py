@@ -451,7 +451,7 @@ NAT: Final[dict[str, Any]] = {**PLAIN, "mode": "nat44", "translation": NAT44, "t
         ("table.when_full", {**NAT, "table": {"capacity": 1, "when_full": "panic"}}),
         ("translation.pool", {**NAT, "mode": "nat66"}),
         ("translation.ports", {**NAT, "translation": {**NAT44, "ports": {"min": 9, "max": 8}}}),
-        ("translation.prefix", {**PLAIN, "mode": "siit", "translation": {**SIIT, "prefix": "2001:2::/64"}}),
+        ("translation.prefix", {**PLAIN, "mode": "siit", "translation": {**SIIT, "prefix": "2001:2::/72"}}),
         ("truth.max_rate_fps", {**PLAIN, "truth": {"max_rate_fps": 0}}),
         ("truth.forward.loss.frames", {**PLAIN, "truth": {"forward": {"loss": {"every": 2, "frames": 3}}}}),
         ("truth.reverse.delay", {**PLAIN, "truth": {"reverse": {"delay": [{"share": 0.9, "min_ns": 1}]}}}),

@@ -148,7 +148,7 @@ def test_a_port_set_has_its_ports_whatever_the_rate(tmp_path: Path) -> None:
         "the connections have 16 of the ports 5120 to 5135 of 1 public address (insert_failed rose by 32"
         in found.reason
     )
-    assert "and the gateway uses no others" in found.reason
+    assert "the gateway's rule or port set gives no others; give it more ports" in found.reason
 
 
 def test_a_quarter_of_the_ports_may_be_that_of_a_worker(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_the_ports_that_a_filter_drops_are_named(tmp_path: Path) -> None:
     )
     # Other frames that a busy machine loses may be among them.
     assert re.search(
-        r"nearly all lost connections have source ports 32\d\d\d to 65\d\d\d, where 100 % are lost", found.reason
+        r"nearly all lost connections have the source ports 32\d\d\d to 65\d\d\d, where 100 % are lost", found.reason
     )
     assert "`nft ip mine f: udp sport 32768-65535 drop`" in found.reason
 
@@ -196,3 +196,15 @@ def test_connections_that_a_gateway_refuses_each_time_are_the_same(tmp_path: Pat
         search={"min_rate": "2k", "max_rate": "8k", "error": "100%"},
     )
     assert "the same connections are lost each time" in found.reason
+
+
+def test_a_wrong_checksum_is_named_with_the_right_one(tmp_path: Path) -> None:
+    damages = "chain f { type filter hook forward priority 0; udp sport 20000-24999 udp checksum set 0xdead; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(damages, stateful=False),
+        procedure="throughput",
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+    )
+    assert re.search(r"UDP checksum 0xdead instead of 0x[\da-f]{4}", found.reason), found.reason
+    assert "came through with a wrong checksum or length" in found.reason
