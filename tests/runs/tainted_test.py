@@ -64,12 +64,12 @@ VALUES: Final = {
     "import --procedure": TAINT, "import --arguments": f"84 {TAINT}", "import --gateway": TAINT,
     "import --testbed": TAINT,
     "history --plan": f"{TAINT}stored", "export --output": "OUT.csv", "history --output": "OUT.html",
-    "bundle --output": "OUT.zip",
+    "bundle --output": "OUT.zip", "bundle --sign": TAINT, "verify --allowed-signers": TAINT,
     "leave-out --experiment": TAINT, "leave-out --repetition": "1", "leave-out --step": "1",
 }  # fmt: skip
 # Cases that are bad usage: their error is looked at.
 REFUSED: Final = {
-    ("report", "--output"), ("export", ""), ("judge", "--plan"),
+    ("report", "--output"), ("export", ""), ("judge", "--plan"), ("bundle", "--sign"), ("verify", "--allowed-signers"),
     ("import", ""), ("import", "--procedure"), ("import", "--arguments"), ("import", "--gateway"),
     ("import", "--testbed"),
     ("leave-out", ""), ("leave-out", "--experiment"), ("leave-out", "--repetition"), ("leave-out", "--step"),
