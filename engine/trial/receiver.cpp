@@ -42,7 +42,7 @@ void note_marked(const SequenceWindow& window, const Receiver::Stream& expected,
 
 LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
   LostSample sample;
-  // Of those that left the window, only their number is known.
+  // The window has forgotten which of the earlier frames were lost.
   if (window.forgotten() > 0) sample.first = window.lowest_known();
   std::uint64_t lost = 0;
   window.for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { lost += end - first; });

@@ -26,6 +26,7 @@ pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack"
 TIMING: Final = {"preset": "lab", "max_pause": "20ms", "overrun_floor": "20ms", "max_backlog": "90%"}
 TIMEOUTS: Final = {"udp_timeout_s": 600, "udp_stream_timeout_s": 600}
 ROUTES: Final = ["sysctl", "-qw", "net.ipv4.ip_forward=1"]
+MASQUERADED: Final = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
 REMOVE: Final = ["nft", "add table ip mine; delete table ip mine"]
 
 
@@ -120,11 +121,10 @@ def test_a_gateway_learns_at_the_start(tmp_path: Path) -> None:
 def test_a_host_has_a_limit_of_connections(tmp_path: Path) -> None:
     counted = "set cnt { type ipv4_addr; flags dynamic; size 65535; };"
     limit = "ct state new add @cnt { ip saddr ct count over 100 } drop;"
-    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
     found = measured(
         tmp_path,
         gateway=by_commands(
-            f"{counted} chain f {{ type filter hook forward priority 0; {limit} }}; {masqueraded}", stateful=True
+            f"{counted} chain f {{ type filter hook forward priority 0; {limit} }}; {MASQUERADED}", stateful=True
         ),
         procedure="connection-rate",
         connections=2000,
@@ -167,10 +167,9 @@ def test_a_quarter_of_the_ports_may_be_that_of_a_worker(tmp_path: Path) -> None:
 
 def test_the_ports_that_a_filter_drops_are_named(tmp_path: Path) -> None:
     dropped = "chain f { type filter hook forward priority 0; udp sport 32768-65535 drop; };"
-    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
     found = measured(
         tmp_path,
-        gateway=by_commands(f"{dropped} {masqueraded}", stateful=True),
+        gateway=by_commands(f"{dropped} {MASQUERADED}", stateful=True),
         procedure="connection-rate",
         connections=2000,
         ports={"source": "1024-65535", "destination": 7},
@@ -185,10 +184,9 @@ def test_the_ports_that_a_filter_drops_are_named(tmp_path: Path) -> None:
 
 def test_connections_that_a_gateway_refuses_each_time_are_the_same(tmp_path: Path) -> None:
     dropped = "chain f { type filter hook forward priority 0; jhash udp sport mod 64 7 drop; };"
-    masqueraded = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
     found = measured(
         tmp_path,
-        gateway=by_commands(f"{dropped} {masqueraded}", stateful=True),
+        gateway=by_commands(f"{dropped} {MASQUERADED}", stateful=True),
         procedure="connection-rate",
         # All that there are.
         connections=4000,

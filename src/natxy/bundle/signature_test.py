@@ -65,7 +65,7 @@ def test_a_key_for_commits_alone_signs_no_bundle(tmp_path: Path) -> None:
         else:
             with pytest.raises(PlanError, match="does not allow"):
                 signer(TEXT, sign(TEXT, key), allowed)
-    # A signature of something else is none of a bundle.
+    # A signature in git's namespace does not sign a bundle.
     of_git = subprocess.run(
         ["ssh-keygen", "-Y", "sign", "-n", "git", "-f", key], input=TEXT, capture_output=True, check=True
     )

@@ -168,7 +168,7 @@ def _keeps(facts: Facts, kept: int) -> str:
 
 
 def _limiter(facts: Facts) -> str | None:
-    """Finds a limiter of the rate: a queue that counted what is missing, or a rule that says that it is one."""
+    """Finds a rate limiter: a queue that counted the missing frames, or a rule with a limit of the rate."""
     rules = [rule for rule in _rules(facts) if _LIMITS_A_RATE.search(rule)]
     queue = next((rise for rise in facts.explained_by if rise.shown_by == "tc -s qdisc"), None)
     by_rule = bool(rules) and (facts.capped or facts.kept_back >= _NEARLY * facts.lost or _counted_by(facts, rules))
@@ -247,7 +247,7 @@ def _between(facts: Facts) -> str | None:
     came, left = (
         sum(getattr(each, name) for each in (load.interfaces if load else ())) for name in ("received", "sent")
     )
-    if load is None or load.interfaces_lost or min(came, left) < max(1, arrived):
+    if load is None or load.interfaces_lost or load.dropped or min(came, left) < max(1, arrived):
         return None
     lost = {
         "do not come to the DUT's interfaces": sum(stream.sent for stream in streams) - came,

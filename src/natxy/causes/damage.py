@@ -17,6 +17,7 @@ _ETHERNET_BYTES: Final = 14
 _TAG_BYTES: Final = 4
 _FCS_BYTES: Final = 4
 _VLAN: Final = 0x8100
+_IPV4_BYTES: Final = 20
 _IPV6_BYTES: Final = 40
 _UDP: Final = 17
 _UDP_BYTES: Final = 8
@@ -39,15 +40,34 @@ def damage(samples: Iterable[ForeignSample]) -> str:
 def faults(frame: bytes) -> Iterator[tuple[str, str]]:
     """Yields the fields of a frame of UDP that are wrong, with the values that they have and should have. A frame whose
     fields are right has another length than the tester sent."""
-    packet = frame[_ETHERNET_BYTES:]
-    if frame[12:14] == _VLAN.to_bytes(2, "big"):
-        packet = packet[_TAG_BYTES:]
-    found = [*(_of_ipv4(packet) if packet[:1] and packet[0] >> 4 == 4 else _of_ipv6(packet))]
+    packet = _packet(frame)
+    found = [*(_of_ipv4(packet) if _is_ipv4(packet) else _of_ipv6(packet))]
     yield from found
-    length = _word(packet, 2) if packet[:1] and packet[0] >> 4 == 4 else _IPV6_BYTES + _word(packet, 4)
     # What was cut off may have made the checksum wrong.
-    if not found and _UDP_BYTES < length <= len(packet):
-        yield "length", f"{_ETHERNET_BYTES + length + _FCS_BYTES} bytes (FCS included), another than was sent"
+    if not found and _UDP_BYTES < _ip_bytes(packet) <= len(packet):
+        yield "length", f"{frame_bytes(frame)} bytes (FCS included), another than was sent"
+
+
+def frame_bytes(frame: bytes) -> int | None:
+    """Returns the length in bytes, FCS included and without a tag, that the IP header gives a frame.
+
+    `frame` may be its beginning alone; None if that is too short for an IP header.
+    """
+    packet = _packet(frame)
+    return _ETHERNET_BYTES + _ip_bytes(packet) + _FCS_BYTES if len(packet) >= _IPV4_BYTES and packet[0] >> 4 else None
+
+
+def _packet(frame: bytes) -> bytes:
+    tagged = frame[12:14] == _VLAN.to_bytes(2, "big")
+    return frame[_ETHERNET_BYTES + _TAG_BYTES * tagged :]
+
+
+def _is_ipv4(packet: bytes) -> bool:
+    return packet[:1] != b"" and packet[0] >> 4 == 4
+
+
+def _ip_bytes(packet: bytes) -> int:
+    return _word(packet, 2) if _is_ipv4(packet) else _IPV6_BYTES + _word(packet, 4)
 
 
 def _of_ipv4(packet: bytes) -> Iterator[tuple[str, str]]:

@@ -20,8 +20,9 @@ from natxy.engine.messages.results import ForeignSample
 
 def frame(payload: bytes = bytes(30), *, ipv6: bool = False, tagged: bool = False, **udp: Any) -> Packet:
     network = IPv6(src="2001:2::2", dst="2001:2:0:8000::2") if ipv6 else IP(src="198.18.0.2", dst="198.19.0.2")
-    link = Ether() / Dot1Q(vlan=7) if tagged else Ether()
-    return link / network / UDP(sport=1000, dport=7, **udp) / Raw(payload)
+    # Without addresses, Scapy would ask the network for them.
+    link = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    return (link / Dot1Q(vlan=7) if tagged else link) / network / UDP(sport=1000, dport=7, **udp) / Raw(payload)
 
 
 def right_checksum(packet: Packet) -> int:

@@ -96,7 +96,7 @@ def few_ports(facts: Facts) -> str | None:
 
 
 def port_search(facts: Facts) -> str | None:
-    """Finds a search for a port that ended early: nearly all ports are taken, or those near the one that was wanted.
+    """Finds a search for a port that ended early: nearly all ports are taken, or the ports near the wanted port are.
 
     Netfilter looks at up to 128 ports from the wanted one on, and at fewer from a few random ones on
     (net/netfilter/nf_nat_core.c).

@@ -7,7 +7,7 @@ import base64
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.causes.damage import DAMAGED, damage
+from natxy.causes.damage import DAMAGED, damage, frame_bytes
 from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
@@ -25,7 +25,6 @@ _DRAIN_S: Final = 0.4
 _SEED: Final = 1
 
 _ETHERNET_BYTES: Final = 14
-_FCS_BYTES: Final = 4
 _IPV6_BYTES: Final = 40
 # By type and code; the codes of RFC 1812 §5.2.7.1 and RFC 4443 §3.1.
 _ICMP: Final = {
@@ -85,7 +84,7 @@ def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSampl
     lengths = [
         length
         for sample in samples
-        if sample.side != stream.source and sample.kind == DAMAGED and (length := _frame_bytes(_bytes(sample)))
+        if sample.side != stream.source and sample.kind == DAMAGED and (length := frame_bytes(_bytes(sample)))
     ]
     return Passage(
         source=stream.source,
@@ -124,14 +123,3 @@ def _bytes(sample: ForeignSample) -> bytes:
 def _type_and_code(packet: bytes, header_bytes: int) -> tuple[int, int]:
     kind, code = (*packet[header_bytes : header_bytes + 2], 0, 0)[:2]
     return kind, code
-
-
-def _frame_bytes(frame: bytes) -> int | None:
-    """Returns the length in bytes, FCS included, of a frame of which the sample may be only the beginning."""
-    packet = frame[_ETHERNET_BYTES:]
-    if len(packet) < _IPV6_BYTES:
-        return None
-    length = int.from_bytes(packet[2:4], "big")
-    if packet[0] >> 4 == 6:
-        length = _IPV6_BYTES + int.from_bytes(packet[4:6], "big")
-    return _ETHERNET_BYTES + length + _FCS_BYTES

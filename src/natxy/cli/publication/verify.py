@@ -30,8 +30,8 @@ def verify(
     It has to be complete and unchanged, and its tables and report have to follow from its trials. A signature tells who
     made it. The check cannot tell whether the trials were made up.
 
-    Exit code 2 if something was changed or the signature is none of those allowed, 3 if other versions made tables and
-    report, which were not compared.
+    Exit code 2 if something was changed or no allowed signer has signed, 3 if other versions made tables and report,
+    which were not compared.
     """
     from natxy.bundle.verification import verify as verify_bundle
     from natxy.cli.bodies.verify import lines
