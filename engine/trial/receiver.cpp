@@ -57,6 +57,19 @@ LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
   return sample;
 }
 
+/// Returns the first bursts of a stream's loss that the window knows. Less than a millisecond apart, and next to each
+/// other, lost frames belong to the same burst.
+std::vector<LostBurst> bursts_of_lost(const SequenceWindow& window, const Receiver::Stream& expected,
+                                      const Clock& clock) {
+  constexpr double kApart_s = 0.001;
+  const std::uint64_t apart = expected.schedule.due(expected.schedule.start() + clock.ticks(kApart_s));
+  LostBursts bursts(std::max<std::uint64_t>(2, apart));
+  window.for_each_lost(expected.frames, [&](std::uint64_t first, std::uint64_t end) {
+    if (!bursts.full()) bursts.add(first, end);
+  });
+  return std::move(bursts).take();
+}
+
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
@@ -310,7 +323,10 @@ void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& ma
     }
     const Stream& expected = all.receptions_[i].stream;
     stream.lost = statistics.window.lost(expected.frames);
-    if (stream.lost) stream.lost_sample = sample_of_lost(statistics.window, expected.frames);
+    if (stream.lost) {
+      stream.lost_sample = sample_of_lost(statistics.window, expected.frames);
+      stream.lost_bursts = bursts_of_lost(statistics.window, expected, all.clock_);
+    }
     if (marks.any()) note_marked(statistics.window, expected, marks, stream);
     // Without frames on one core, there may have been some on another.
     if (receivers.size() > 1) continue;

@@ -10,6 +10,7 @@
 #include "measure/core_probe.hpp"
 #include "measure/delay_variation.hpp"
 #include "measure/histogram.hpp"
+#include "measure/lost_bursts.hpp"
 #include "measure/lost_flows.hpp"
 #include "measure/sequence_window.hpp"
 #include "packet/classifier.hpp"
@@ -71,6 +72,7 @@ struct StreamReport {
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
   std::optional<LostRange> lost;
   LostSample lost_sample;
+  std::vector<LostBurst> lost_bursts;   // the first ones
   std::optional<LostFlows> lost_flows;  // none: the trial did not fail, or it is unknown which frames were lost
   std::uint64_t near_pauses = 0;        // frames that were due when a pause of the tester may have harmed them
   std::uint64_t lost_near_pauses = 0;   // those of them that were lost, and those of which this is not known

@@ -206,3 +206,34 @@ def test_a_wrong_checksum_is_named_with_the_right_one(tmp_path: Path) -> None:
     )
     assert re.search(r"UDP checksum 0xdead instead of 0x[\da-f]{4}", found.reason), found.reason
     assert "came through with a wrong checksum or length" in found.reason
+
+
+def test_every_hundredth_frame_is_lost(tmp_path: Path) -> None:
+    rule = "chain f { type filter hook forward priority 0; oifname {right} numgen inc mod 100 == 7 drop; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(rule, stateful=False),
+        procedure="throughput",
+        directions="forward",
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+        timing={"trial": "1s"},
+    )
+    assert "every 100th frame is lost: " in found.reason
+    assert "drops without counting (`nft ip mine f: oifname" in found.reason
+
+
+def test_a_gateway_that_stops_again_and_again(tmp_path: Path) -> None:
+    shut = "nft 'add chain ip mine shut { type filter hook forward priority 1; policy drop; }'"
+    stop = f"while sleep 0.15 && {shut} && sleep 0.01 && nft delete chain ip mine shut; do :; done"
+    gateway = by_commands("", stateful=False)
+    gateway["apply"].append(["sh", "-c", f"({stop}) > /dev/null 2>&1 &"])
+    found = measured(
+        tmp_path,
+        gateway=gateway,
+        procedure="throughput",
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+        timing={"trial": "3s"},
+    )
+    every = re.search(r"about ([\d,]+) frames are lost every (\d+) ms: something stops the gateway", found.reason)
+    assert every, found.reason
+    assert 150 < int(every[2]) < 400

@@ -118,9 +118,25 @@ Json write_lost_flows(const std::optional<LostFlows>& flows) {
   return {{"fields", std::move(fields)}, {"marks", flows->marks ? Json(*flows->marks) : Json()}};
 }
 
-Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
+/// Returns the second of the trial in which a frame was due.
+double due_s(const StreamSpec& spec, std::uint64_t sequence) {
   const std::uint64_t first_of_burst = sequence / spec.burst * spec.burst;
-  return {{"sequence", sequence}, {"due_s", spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps}};
+  return spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps;
+}
+
+Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
+  return {{"sequence", sequence}, {"due_s", due_s(spec, sequence)}};
+}
+
+Json write_bursts(const StreamSpec& spec, const std::vector<LostBurst>& bursts) {
+  Json list = Json::array();
+  for (const LostBurst& burst : bursts) {
+    list.push_back({{"sequence", burst.first},
+                    {"due_s", due_s(spec, burst.first)},
+                    {"frames", burst.last - burst.first + 1},
+                    {"lost", burst.lost}});
+  }
+  return list;
 }
 
 Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Clock& clock, bool with_histogram) {
@@ -145,6 +161,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},
           {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
           {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"lost_bursts", write_bursts(spec, stream.lost_bursts)},
           {"lost_flows", write_lost_flows(stream.lost_flows)},
           {"near_pauses", stream.near_pauses},
           {"lost_near_pauses", stream.lost_near_pauses},

@@ -111,6 +111,15 @@ TEST_P(Trials, TaggedFramesReportTheirDelaysAndTheirLoss) {
   EXPECT_EQ(report.streams[0].lost, (LostRange{30, 30}));
 }
 
+TEST_P(Trials, TellsInWhichBurstsFramesWereLost) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) { return count++ % 200 < 3 ? 0 : 1; };
+  const auto report = bed.run(trial({stream("forward", Side::left, GetParam(), 1000)}));
+  std::vector<LostBurst> expected;
+  for (std::uint64_t first = 0; first < 1000; first += 200) expected.push_back({first, first + 2, 3});
+  EXPECT_EQ(report.streams[0].lost_bursts, expected);
+}
+
 TEST_P(Trials, AStreamMayBeginLaterAndInBursts) {
   StreamSpec late = stream("late", Side::left, GetParam(), 640);
   late.start_s = 0.2;

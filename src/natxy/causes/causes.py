@@ -12,6 +12,7 @@ from typing import Final
 
 from natxy.causes.facts import Facts, failures
 from natxy.causes.flows import lossy_values, same_each_time, which
+from natxy.causes.periodic import period
 from natxy.causes.ports import few_ports, port_search, ports_used_up
 from natxy.causes.shape import how_many, place, shape
 from natxy.plan.experiment import Experiment
@@ -50,7 +51,9 @@ def explain(experiment: Experiment, trials: Iterable[TrialRecord], purpose: Purp
         return ""
     facts = Facts(experiment, failed)
     cause = next(filter(None, (each(facts) for each in _CAUSES)), "")
-    seen = "; ".join(filter(None, (shape(facts), which(facts))))
+    again = period(facts)
+    when = again.lost_what(facts.what) if again else ""
+    seen = "; ".join(filter(None, (shape(facts), which(facts), when)))
     return ": ".join(filter(None, (seen, cause)))
 
 
@@ -341,6 +344,21 @@ def _of_flows(facts: Facts) -> str | None:
     return None
 
 
+def _periodic(facts: Facts) -> str | None:
+    again = period(facts)
+    if again is None:
+        return None
+    if again.timed:
+        return (
+            "something stops the gateway again and again; look for its timers (expiry, garbage collection, "
+            "statistics), for other programs on its cores, and for interrupts"
+        )
+    return (
+        f"a rule picks these {facts.what}, or one of several queues, cores or links loses all that it gets; look at "
+        "the gateway's rules, and at how it spreads frames (`ethtool -x`, bonding)"
+    )
+
+
 def _placed(facts: Facts) -> str | None:
     where = place(facts)
     return f"{facts.what} are lost {where}" if where else None
@@ -368,6 +386,7 @@ _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _counted,
     _between,
     _of_flows,
+    _periodic,
     _one_way,
     _placed,
 )

@@ -101,6 +101,18 @@ class LostFrame(Message):
     due_s: Real
 
 
+class LostBurst(Message):
+    """A part of a stream that begins and ends with a lost frame: `lost` of its `frames` frames.
+
+    The first frame was due `due_s` after the trial's start. Lost frames less than 1 ms apart belong to the same burst.
+    """
+
+    sequence: Whole
+    due_s: Real
+    frames: Whole
+    lost: Whole
+
+
 class FieldLosses(Message):
     """Describes how a stream's frames, and the lost ones of them, are spread over the values of one field of their
     four-tuples.
@@ -171,6 +183,7 @@ class StreamResult(Message):
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
+    lost_bursts: list[LostBurst] = Field(default=[], description="the first 64")
     lost_flows: LostFlows | None = Field(
         default=None, description="null unless the trial failed, and for a stream whose lost frames are unknown or none"
     )
