@@ -27,6 +27,7 @@ from natxy.bundle.signature import SIGNATURE_FILE
 from natxy.errors import PlanError
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE
+from natxy.untrusted.files import opened_regular
 
 NEEDED: Final = frozenset(
     {CONDITIONS_FILE, FIGURES_FILE, PAGE_FILE, PLAN_FILE, README_FILE, RESULTS_FILE, SUMS_FILE, TRIALS_FILE}
@@ -89,11 +90,11 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
 
 
 def _from_zip(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
+    with opened_regular(path) as file, zipfile.ZipFile(file) as archive:
         held = archive.infolist()
         if other := [each.filename for each in held if each.compress_type not in _METHODS]:
             raise PlanError(f"{path} is no bundle: {other[0]!r} is not compressed as natxy does")
-        _check_shape(path, archive)
+        _check_shape(path, file, archive)
         folders = sorted({each.filename.rpartition("/")[0] for each in held})
         if len(folders) != 1 or not _FOLDER.fullmatch(folders[0]):
             raise PlanError(f"{path} is no bundle: its files are not in one folder, but in {folders}")
@@ -105,15 +106,14 @@ def _from_zip(path: Path) -> dict[str, bytes]:
         return files
 
 
-def _check_shape(path: Path, archive: zipfile.ZipFile) -> None:
+def _check_shape(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> None:
     """Raises PlanError unless the zip file has the shape that `write_zip` gives it, so that all programs read the same.
 
     Others could make links of its files, give them other permissions, believe the header beside a file instead of the
     directory, or see another zip file in front of this one or behind it.
     """
-    with path.open("rb") as file:
-        if _has_own_shape(file, archive):
-            return
+    if _has_own_shape(file, archive):
+        return
     raise PlanError(
         f"{path} has not the shape of a zip file that natxy writes, and programs may unpack it in other ways than "
         "natxy reads it; if you made it of an unpacked bundle, verify the folder"

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from natxy.errors import PlanError
 from natxy.siitperf.keys import ALIASES, KEYS, OLD_VALUES, Key, Kind, Value, mac_in
+from natxy.untrusted.files import opened_regular
 from natxy.untrusted.validation import guess
 
 FILE: Final = "siitperf.conf"
@@ -106,7 +107,7 @@ class Conf:
 def read_conf(path: Path) -> Conf:
     """Reads a file. Raises ConfError with its first error."""
     try:
-        with path.open("rb") as file:
+        with opened_regular(path) as file:
             content = file.read(_LONGEST_BYTES + 1)
     except OSError as error:
         hint = "; siitperf's programs read it from the current directory" if path.name == FILE else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens files for reading in folders that others may write to, such as a run's or a campaign's that root shows."""
+"""Opens files for reading that others may have made, or that are in folders to which others may write."""
 
 from __future__ import annotations
 
@@ -64,6 +64,28 @@ class ForeignFolder:
         except OSError:
             return False
         return True
+
+
+def opened_regular(file: Path) -> BinaryIO:
+    """Opens a file that the user names, which may be a link.
+
+    Raises OSError, with the reason as its `strerror`, when it cannot be read, and for a FIFO or a device, from which
+    reading might not end.
+    """
+    opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(opened).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+        if not stat.S_ISREG(mode):
+            what = "a pipe" if stat.S_ISFIFO(mode) else "a device"
+            raise OSError(
+                errno.EINVAL, f"it is {what}; write what it would give to a file, and name this file", str(file)
+            )
+        return os.fdopen(opened, "rb")
+    except BaseException:
+        os.close(opened)
+        raise
 
 
 def opened_own(file: Path, others_may: int = _READ) -> BinaryIO:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.untrusted.files import ForeignFolder, make_own_folder, opened_own
+from natxy.untrusted.files import ForeignFolder, make_own_folder, opened_own, opened_regular
 
 
 @pytest.fixture
@@ -133,3 +133,17 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
     with pytest.raises(PermissionError, match=f"belongs to user 65534 .*chown 0 {tmp_path}"):
         make_own_folder(tmp_path)
+
+
+def test_a_file_that_the_user_names_may_be_a_link_and_nothing_endless(folder: Path, secret: Path) -> None:
+    (folder / "link").symlink_to(secret)
+    with opened_regular(folder / "link") as file:
+        assert file.read() == b"secret"
+    os.mkfifo(folder / "pipe")
+    before = os.listdir("/proc/self/fd")
+    for name, why in ((folder / "pipe", "a pipe"), (Path("/dev/zero"), "a device"), (folder, "[Dd]irectory")):
+        with pytest.raises(OSError, match=why):
+            opened_regular(name)
+    with pytest.raises(FileNotFoundError):
+        opened_regular(folder / "absent")
+    assert os.listdir("/proc/self/fd") == before

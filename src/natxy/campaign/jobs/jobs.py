@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from natxy.campaign.jobs.model import Campaign, CampaignRun
 from natxy.errors import PlanError
@@ -15,6 +15,8 @@ from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.estimate import estimate_s
 from natxy.system.interrupts import dumped
+
+_SUFFIXES: Final = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ def _jobs(
     def plan(testbed: str) -> ResolvedPlan:
         key = repr(settings[testbed])
         if key not in loaded:
+            # The error of a file that is no plan has a line of it, which may be a secret.
+            if run.plan.suffix not in _SUFFIXES:
+                raise PlanError(
+                    f"the run {run.name}: plan: expected a file whose name ends with {' or '.join(_SUFFIXES)}, got "
+                    f"{run.plan}"
+                )
             try:
                 loaded[key] = load_plan(folder / run.plan, changes={**run.overrides, "testbed": settings[testbed]})
             except PlanError as error:

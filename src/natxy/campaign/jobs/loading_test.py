@@ -124,3 +124,10 @@ def test_an_error_of_a_plan_names_the_run_and_the_testbed(file: Path) -> None:
     file.write_text(CAMPAIGN.replace("repeat: 3", "repeet: 3"))
     with pytest.raises(PlanError, match=r"(?s)^the run x on one: the plan .*repeet: unknown field; did you mean 'repe"):
         jobs_of(load_campaign(file), file)
+
+
+def test_a_file_that_is_no_plan_is_not_quoted(file: Path) -> None:
+    (file.parent / "shadow").write_text("root:*:20228:0:99999:7:::")
+    file.write_text(CAMPAIGN.replace("plan: p.yaml", "plan: shadow"))
+    with pytest.raises(PlanError, match=r"^the run x: plan: expected a file .* with .yaml or .yml, got shadow$"):
+        jobs_of(load_campaign(file), file)

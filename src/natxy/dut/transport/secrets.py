@@ -16,6 +16,7 @@ from typing import Final
 
 from natxy.dut.transport.base import CompletedCommand, Transport
 from natxy.errors import DutError
+from natxy.untrusted.files import opened_regular
 
 MASK: Final = "***"
 _REFERENCE: Final = re.compile(r"\{(env|file):([^{}]*)\}")
@@ -76,7 +77,7 @@ def _read(reference: re.Match[str]) -> str:
     if not path.is_absolute():
         raise DutError(f"{reference[0]}: expected an absolute path, such as {{file:/etc/natxy/token}}")
     try:
-        with path.open("rb") as file:
+        with opened_regular(path) as file:
             content = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise DutError(f"{reference[0]}: the file cannot be read: {error.strerror}") from error

@@ -15,13 +15,13 @@ from natxy.plan.model.problems import Location, PlanProblems, Problem, field_pat
 from natxy.plan.yaml.parsing import parse
 from natxy.plan.yaml.syntax import why_no_yaml
 from natxy.shipped import PLANS, shown
+from natxy.untrusted.files import opened_regular
 from natxy.untrusted.validation import guess_path, nearest
 
 MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 """The mappings of `defaults` that an experiment overrides key by key. It replaces every other field as a whole."""
 
-# Bytes: more than a plan's 10,000 experiments need with all their defaults. Without a limit, reading a device would not
-# end.
+# Bytes: more than a plan's 10,000 experiments need with all their defaults.
 _LONGEST: Final = 64 * 2**20
 
 # Fix these first.
@@ -31,7 +31,7 @@ _MOST_SHOWN: Final = 20
 def read_text(path: Path, what: str) -> str:
     """Returns the text of a file; `what` names its kind in errors. Raises PlanError when it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened_regular(path) as file:
             content = file.read(_LONGEST + 1)
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
