@@ -26,6 +26,7 @@ from tests.support.trials import Kept, begun, kept_trials
 pytestmark = [*needs.LAB, pytest.mark.long]
 
 KILLS: Final = 20
+LONG_KILLS: Final = 100
 
 PLAN: Final = """
 name: killed
@@ -122,3 +123,39 @@ def test_a_lab_run_killed_at_random_moments_loses_and_repeats_nothing(
         assert set(Counter(kept._replace(started_at="") for kept in kept_trials(folder)).values()) == {1}
     assert left_over(pids) == []
     record_property("kills", f"{kills} of {runs} runs; {outlived} times a trial outlived a kill")
+
+
+@pytest.mark.kills
+def test_a_run_of_ten_minutes_killed_a_hundred_times(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    folder, plan = tmp_path / "run", tmp_path / "plan.yaml"
+    plan.write_text(PLAN.replace("trial: 100ms", "trial: 1s").replace("repeat: 3", "repeat: 24"))
+    moments = random.Random(600)
+    pids: list[int] = []
+    before: list[Kept] = []
+    arguments = ["run", str(plan), "--output", str(folder)]
+    kills = 0
+    while True:
+        session = Session(*arguments)
+        pids.append(session.pid)
+        if kills == LONG_KILLS:
+            session.end()
+            break
+        # Half of the moments are within the start of a session, in which it finds what the killed one left.
+        if not session.killed(0, moments.uniform(0, moments.choice([4, 10]))):
+            break
+        kills += 1
+        if begun(folder):
+            arguments = ["resume", str(folder)]
+            after = kept_trials(folder)
+            lost = set(before) - set(after)
+            assert len({(kept.experiment, kept.repetition, kept.step, kept.attempt) for kept in lost}) <= 1
+            assert all(kept.experiment == "phase2" for kept in lost)
+            before = after
+    run = RunReader(folder).run
+    assert run.state == RunState.DONE
+    assert [len(experiment.values) for experiment in run.experiments] == [24] * 3
+    assert set(Counter(kept._replace(started_at="") for kept in kept_trials(folder)).values()) == {1}
+    assert left_over(pids) == []
+    record_property("kills", f"{kills}")

@@ -63,9 +63,12 @@ def explaining(result: TrialResult, load: DutLoad | None, counts: DutCounts | No
 
 
 def outcome_or_counters(trial: TrialRecord) -> str:
-    """Returns the verdict of a trial or, if the trial failed, the counters that rose as much as it lost."""
+    """Returns the verdict of a trial or, if the trial failed, the counters that rose as much as it lost, or the cause
+    if it lost nothing."""
     if trial.verdict != Verdict.FAIL:
         return trial.verdict.value
+    if not trial.lost:
+        return trial.cause.value.replace("_", " ")
     found = explaining(trial.result, trial.dut_load, trial.dut_counts)
     return " and ".join(rise.counter for rise in found) or NOTHING_COUNTED
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from natxy.causes.counted import counted, refused
+from natxy.causes.causes_test import record, stream
+from natxy.causes.counted import counted, outcome_or_counters, refused
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
@@ -113,3 +114,9 @@ def test_only_what_the_table_has_refused_is_surely_the_gateways(
     result: TrialResult, counts: DutCounts | None, *, expected: bool
 ) -> None:
     assert refused(result, counts) == expected
+
+
+def test_a_failure_that_lost_nothing_has_its_cause_for_counters() -> None:
+    found = record(1000, stream("forward", 1000, 0, 1000), cause=Cause.BACK_PRESSURE)
+    assert outcome_or_counters(found) == "back pressure"
+    assert outcome_or_counters(record(1000, stream("forward", 1000, 9, 1000))) == "no counter rose as much"

@@ -44,3 +44,9 @@ def test_a_word_is_a_word_although_a_folder_has_its_name(tmp_path: Path, monkeyp
     done = CliRunner().invoke(app, ["explain", "invalid"])
     assert done.exit_code == 0
     assert "loss against rate" not in done.output
+
+
+def test_a_path_that_is_no_run_is_not_taken_for_a_word(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["explain", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "is not a run folder" in done.stderr

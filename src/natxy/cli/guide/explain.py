@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -40,7 +41,7 @@ def explain(
     with the counters of the gateway that rose as much, and the cause. The name may be left out if there is one.
     """
     with reported_errors():
-        if words and _has_run(Path(words[0])):
+        if words and (_has_run(words[0]) or _is_path(words[0])):
             # It takes a while to load.
             from natxy.cli.bodies.explain import tell
 
@@ -56,8 +57,13 @@ def say_what_explains(words: Iterable[str], others: Iterable[str] = ()) -> None:
     Console().say("\n".join(line for entry in explaining(words, others) for line in _lines(entry)))
 
 
-def _has_run(folder: Path) -> bool:
-    return (folder / RESULTS_FILE).is_file()
+def _has_run(word: str) -> bool:
+    return (Path(word) / RESULTS_FILE).is_file()
+
+
+def _is_path(word: str) -> bool:
+    """Returns True for a path of this machine that no term has; a folder may have a term's name."""
+    return Path(word).exists() and (os.sep in word or "." in word)
 
 
 def _lines(entry: Entry) -> Iterator[str]:

@@ -34,7 +34,27 @@ _OTHER_WORDS: Final = {
 def explained_all(errors: Sequence[ErrorDetails]) -> list[Problem]:
     """Explains the errors, without those of lists that are too short only because some of their items are wrong."""
     items = {location[:-1] for error in errors for location in _prefixes(error["loc"]) if isinstance(location[-1], int)}
-    return [explained(error) for error in errors if error["type"] != "too_short" or error["loc"] not in items]
+    of_words = [error for error in errors if _is_word(error)]
+    others = [
+        error
+        for error in errors
+        if error not in of_words and (error["type"] != "too_short" or error["loc"] not in items)
+    ]
+    return [*_as_commands(of_words), *map(explained, others)]
+
+
+def _is_word(error: ErrorDetails) -> bool:
+    """Returns True for a word in a list of lists, which only commands are."""
+    return error["type"] == "list_type" and isinstance(error["loc"][-1], int) and isinstance(error["input"], str)
+
+
+def _as_commands(errors: Sequence[ErrorDetails]) -> Iterator[Problem]:
+    """Explains lists of words where lists of commands are expected, one problem for each."""
+    words: dict[Location, list[str]] = {}
+    for error in errors:
+        words.setdefault(error["loc"][:-1], []).append(error["input"])
+    for location, said in words.items():
+        yield Problem(location, f"expected a list of commands, each a list of words: [[{', '.join(said)}]]")
 
 
 def _prefixes(location: Location) -> Iterator[Location]:

@@ -300,6 +300,13 @@ def test_an_unknown_field_leaves_nothing_unchecked_and_a_wrong_value_does(tmp_pa
     assert errors_of(tmp_path, experiment("connections: none")).splitlines()[-1] == last
 
 
+def test_a_list_of_words_in_place_of_commands_is_one_error(tmp_path: Path) -> None:
+    given = "{driver: command, stateful: true, clear: [conntrack, -F]}"
+    _, *errors = errors_of(tmp_path, experiment("connections: 50k").replace("nftables", given)).splitlines()
+    assert "gateway.clear: expected a list of commands, each a list of words: [[conntrack, -F]]" in errors[0]
+    assert not any("clear[" in error for error in errors)
+
+
 def test_what_a_plan_lacks_altogether_is_an_error_of_its_first_line(tmp_path: Path) -> None:
     assert "plan.yaml:1:1: experiments: " in errors_of(tmp_path, "name: p\n")
 
@@ -351,8 +358,15 @@ def test_a_sweep_that_never_ends_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_without_an_end_is_not_read_to_it() -> None:
-    with pytest.raises(PlanError, match=r"/dev/zero cannot be read: it is longer than \d+ MiB"):
+    with pytest.raises(PlanError, match=r"/dev/zero cannot be read: it is a device"):
         load_plan(Path("/dev/zero"))
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with (tmp_path / "long.yaml").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(PlanError, match=r"long.yaml cannot be read: it is longer than \d+ MiB"):
+        load_plan(tmp_path / "long.yaml")
 
 
 def test_lines_may_end_as_on_any_machine(tmp_path: Path) -> None:

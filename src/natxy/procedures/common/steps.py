@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -41,12 +41,12 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
     bound, since no higher rate can be offered. Contradicted when its trials contradict each other.
     """
     experiment = repetition.experiment
-    last_reason = ""
+    reasons: dict[Verdict, str] = {}
 
     def measure(attempt: Attempt) -> TrialResult | None:
-        nonlocal last_reason
         result = step(replace(attempt, step=steps_before + attempt.step))
-        last_reason = result.reason if result else last_reason
+        if result:
+            reasons[result.verdict] = result.reason
         return result
 
     search = search_of(experiment, repetition.ceiling_fps)
@@ -55,7 +55,7 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
     if found.upper_bound is None and _is_line_rate(experiment, found.rate):
         found, remark = replace(found, upper_bound=found.rate), LINE_RATE_PASSED
     else:
-        remark = _remark(found, last_reason, experiment.procedure.step_unit)
+        remark = _remark(found, reasons, experiment.procedure.step_unit)
     return found, "; ".join(filter(None, (remark, contradiction)))
 
 
@@ -137,7 +137,8 @@ def unsent_remark(result: SearchResult, unit: Unit) -> str:
     return unsent if result.upper_bound is None else f"{unsent}, and the search continued at lower rates"
 
 
-def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
+def _remark(result: SearchResult, reasons: Mapping[Verdict, str], unit: Unit) -> str:
+    """Puts into words how a search ended; `reasons` are those of the last trial of each verdict."""
     unsent = unsent_remark(result, unit)
     if result.lower_bound is None:
         if (
@@ -145,8 +146,11 @@ def _remark(result: SearchResult, last_reason: str, unit: Unit) -> str:
             and result.unsent_rate is not None
             and result.unsent_rate < result.upper_bound
         ):
-            return f"no rate passed, and the tester could not send the search's lowest: {last_reason}"
-        return f"no rate passed, not even the search's lowest: {last_reason}"
+            return (
+                f"no rate passed, and the tester could not send the search's lowest: {reasons.get(Verdict.INVALID, '')}"
+            )
+        decisive = (reasons.get(verdict) for verdict in (Verdict.FAIL, Verdict.DISTURBED, Verdict.INVALID))
+        return f"no rate passed, not even the search's lowest: {next(filter(None, decisive), '')}"
     if result.upper_bound is None:
         return "at least this: " + (unsent or "the search's highest rate passed")
     if result.conditional_rate is not None and result.conditional_rate != result.rate:

@@ -80,7 +80,7 @@ def incomplete(run: RunRecord) -> list[tuple[ExperimentRecord, str]]:
         found.extend(
             (
                 experiment,
-                _sentence(f"repetition {repetition.number}: {STATE_WORDS[repetition.state]}", repetition.reason),
+                f"repetition {repetition.number}: {_sentence(STATE_WORDS[repetition.state], repetition.reason)}",
             )
             for repetition in experiment.repetitions
             if experiment.state not in (State.DONE, State.NO_RESULT)

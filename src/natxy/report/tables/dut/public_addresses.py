@@ -6,23 +6,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from natxy.engine.messages.common import IPNetwork
 from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.report.tables.table import Column, Table
 from natxy.results.records import ExperimentRecord, RunRecord
 
 TITLE: Final = "Public addresses in use"
 _NOTE: Final = (
-    "Used are the source addresses with which the connections of phase 1 arrived on the right. The fewest and the most "
-    "are connections of one address. Fewer ports than connections mean that the gateway uses a port again for another "
-    "destination. All are those of the trials that passed or, if none did, of the others."
+    "Used are the source addresses with which the connections of phase 1 arrived on the right; From has the lowest and "
+    "the highest. The fewest and the most are connections of one address. Fewer ports than connections mean that the "
+    "gateway uses a port again for another destination. All are those of the trials that passed or, if none did, of "
+    "the others."
 )
 
 
 def public_addresses(run: RunRecord) -> Table | None:
     """Returns a row for each experiment whose gateway hides the left side; None where nothing is known of any."""
     rows = [row for experiment in run.experiments if (row := _row(experiment))]
-    titles = ("Pool", "Addresses", "Used", "Fewest connections", "Most connections", "Ports", "Trials")
-    columns = (Column("Experiment"), *(Column(title, numeric=title != "Pool") for title in titles))
+    titles = ("Pool", "Addresses", "Used", "From", "Fewest connections", "Most connections", "Ports", "Trials")
+    columns = (Column("Experiment"), *(Column(title, numeric=title not in ("Pool", "From")) for title in titles))
     return Table(TITLE, columns, tuple(rows), note=_NOTE) if rows else None
 
 
@@ -38,9 +40,21 @@ def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
         experiment.title,
         str(pool) if pool else "none",
         f"{pool.num_addresses:,}" if pool else "unknown",
-        *(_ends(spreads, name) for name in ("addresses", "fewest", "most", "endpoints")),
+        _ends(spreads, "addresses"),
+        _range(spreads, pool),
+        *(_ends(spreads, name) for name in ("fewest", "most", "endpoints")),
         f"{len(spreads):,}",
     )
+
+
+def _range(spreads: Iterable[SourceSpread], pool: IPNetwork | None) -> str:
+    """Returns the lowest and the highest address, and whether they are outside of the pool."""
+    known = [end for spread in spreads for end in (spread.lowest, spread.highest) if end]
+    if not known:
+        return "unknown"
+    ends = (min(known, key=int), max(known, key=int))
+    outside = pool is not None and any(end not in pool for end in ends)
+    return " to ".join(map(str, dict.fromkeys(ends))) + (", not of the pool" if outside else "")
 
 
 def _ends(spreads: Iterable[SourceSpread], name: str) -> str:

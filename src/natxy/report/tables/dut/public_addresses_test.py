@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
+
+import pytest
 
 from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.export.rows import trial_rows
@@ -50,19 +53,34 @@ def test_the_addresses_in_use_are_counted_over_complete_trials(tmp_path: Path) -
         )
     )
     assert table
-    assert table.rows == (("NAT", "198.19.0.4/30", "4", "4", "19 to 20", "30 to 31", "50 to 60", "2"),)
+    assert table.rows == (("NAT", "198.19.0.4/30", "4", "4", "unknown", "19 to 20", "30 to 31", "50 to 60", "2"),)
 
 
 def test_without_a_complete_trial_the_others_count(tmp_path: Path) -> None:
     table = shown(sampled(tmp_path, (Verdict.FAIL, spread(2, 10, 40))))
     assert table
-    assert table.rows[0][2:] == ("4", "2", "10", "40", "unknown", "1")
+    assert table.rows[0][2:] == ("4", "2", "unknown", "10", "40", "unknown", "1")
 
 
 def test_a_gateway_without_a_pool_may_have_any_addresses(tmp_path: Path) -> None:
     table = shown(sampled(tmp_path, (Verdict.PASS, spread(1, 100, 100, 50)), pool=None))
     assert table
-    assert table.rows == (("NAT", "none", "unknown", "1", "100", "100", "50", "1"),)
+    assert table.rows == (("NAT", "none", "unknown", "1", "unknown", "100", "100", "50", "1"),)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "shown_as"),
+    [
+        ("198.19.0.4", "198.19.0.7", "198.19.0.4 to 198.19.0.7"),
+        ("198.19.0.5", "198.19.0.5", "198.19.0.5"),
+        ("192.0.2.9", "198.19.0.7", "192.0.2.9 to 198.19.0.7, not of the pool"),
+    ],
+)
+def test_addresses_outside_of_the_pool_are_noticed(tmp_path: Path, lowest: str, highest: str, shown_as: str) -> None:
+    ends = {"lowest": ip_address(lowest), "highest": ip_address(highest)}
+    table = shown(sampled(tmp_path, (Verdict.PASS, spread(1, 100, 100).model_copy(update=ends))))
+    assert table
+    assert table.rows[0][4] == shown_as
 
 
 def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:
