@@ -4,6 +4,7 @@
 
 PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 8219
 MINUTES ?= 60
 SAMPLE ?= 300
 SEED ?= 1
@@ -191,8 +192,8 @@ built-fuzz: setup-dev
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
 
-fuzz: built-fuzz ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each
-	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
+fuzz: built-fuzz ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each, FUZZ_SEED
+	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) NATXY_FUZZ_SEED=$(FUZZ_SEED) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
 		tests/runs/damaged_test.py
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 

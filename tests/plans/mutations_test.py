@@ -21,7 +21,7 @@ from natxy.plan.yaml.round_trip_test import PLANS
 from tests.support.checked import checked, explain
 from tests.support.nasty_plans import VALUES
 
-SEED: Final = 8219
+SEED: Final = int(os.environ.get("NATXY_FUZZ_SEED", "8219"))
 FEW: Final = 40
 MANY: Final = 1500
 SECONDS: Final = float(os.environ.get("NATXY_FUZZ_SECONDS", "0"))

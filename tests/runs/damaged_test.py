@@ -24,7 +24,7 @@ from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from tests.support.stored_values import measured
 
-SEED: Final = 8219
+SEED: Final = int(os.environ.get("NATXY_FUZZ_SEED", "8219"))
 FEW: Final = 60
 MANY: Final = 300
 SECONDS: Final = float(os.environ.get("NATXY_FUZZ_SECONDS", "0"))
