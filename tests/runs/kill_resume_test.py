@@ -54,6 +54,7 @@ class Session:
             [python, "-u", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         self.pid = self._process.pid
+        self._output = ""
 
     def killed(self, trials: int, and_s: float) -> bool:
         """Kills the process `and_s` seconds after so many trials. Returns False if it had ended before."""
@@ -63,14 +64,15 @@ class Session:
         time.sleep(and_s)
         engines = engines_of(self.pid) if self._process.poll() is None else []
         self._process.kill()
-        self._process.communicate()
+        self._output, _ = self._process.communicate()
         # No engine outlives natxy.
         wait_until(lambda: not any(map(is_engine, engines)))
         return self._process.returncode == -signal.SIGKILL
 
     def end(self) -> None:
-        output, _ = self._process.communicate(timeout=HANG_S)
-        assert self._process.returncode == 0, output
+        if self._process.poll() is None:
+            self._output, _ = self._process.communicate(timeout=HANG_S)
+        assert self._process.returncode == 0, self._output
 
 
 def left_over(pids: list[int]) -> list[str]:
@@ -144,6 +146,7 @@ def test_a_run_of_ten_minutes_killed_a_hundred_times(
             break
         # Half of the moments are within the start of a session, in which it finds what the killed one left.
         if not session.killed(0, moments.uniform(0, moments.choice([4, 10]))):
+            session.end()
             break
         kills += 1
         if begun(folder):

@@ -16,9 +16,8 @@ from typing import Final
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.results import RESULTS_FILE
-from natxy.results.database.migrations import in_present_schema
 from natxy.results.database.rows import StoredExperiment, StoredRun, StoredSession
-from natxy.results.database.schema import SCHEMA, from_row, optional_columns
+from natxy.results.database.schema import SCHEMA, check_schema, from_row
 from natxy.results.database.snapshot import in_memory, snapshot
 from natxy.results.database.untrusted import UntrustedDatabase, columns, refuse_code, sorts_by_id
 from natxy.results.planned import planned_experiment
@@ -65,9 +64,9 @@ class RunReader:
         try:
             with opened as db:
                 _check_begun(db, file)
-                with in_present_schema(db) as present:
-                    _check_columns(present)
-                    self.run: RunRecord = _read_run(present, trials)
+                check_schema(db, file)
+                _check_columns(db)
+                self.run: RunRecord = _read_run(db, trials)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
             raise PlanError(
                 f"{file} is no natxy run, or another version of natxy wrote it: read it with that version, or measure "
@@ -101,15 +100,12 @@ def _check_begun(db: sqlite3.Connection, file: Path) -> None:
 
 
 def _check_columns(db: sqlite3.Connection) -> None:
-    """Raises LookupError unless the columns are those of the schema, sqlite3.DatabaseError without a table of runs.
-
-    Columns that a record has a default for may be missing.
-    """
+    """Raises LookupError unless the columns are those of the schema, sqlite3.DatabaseError without a table of runs."""
     (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
     found = _columns(db)
     if unsorted := [table for table in _tables(db) if not sorts_by_id(db, table)]:
         raise LookupError(f"{unsorted[0]}.id is no integer primary key")
-    if different := sorted((_known_columns() ^ found) - (optional_columns() - found)):
+    if different := sorted(_known_columns() ^ found):
         raise LookupError(f"natxy {written_by} wrote it and had other columns: {', '.join(different)}")
 
 

@@ -23,8 +23,7 @@ from natxy.errors import PlanError
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
-from natxy.results.database.migrations import schema_number
-from natxy.results.database.schema import SCHEMA, SCHEMA_NUMBER, from_row, to_row
+from natxy.results.database.schema import SCHEMA, check_schema, from_row, to_row
 from natxy.results.database.untrusted import refuse_code
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
@@ -58,11 +57,7 @@ class Step(NamedTuple):
 
 def _check_resumable(db: sqlite3.Connection, path: Path) -> None:
     refuse_code(db, path)
-    if (number := schema_number(db)) != SCHEMA_NUMBER:
-        raise PlanError(
-            f"{path} is of schema {number}, and this natxy writes schema {SCHEMA_NUMBER}: resume the run with the "
-            "version that began it, or start a new run with its plan.yaml"
-        )
+    check_schema(db, path)
 
 
 class RunStore:

@@ -170,18 +170,6 @@ def test_a_load_that_no_run_stores_is_refused(tmp_path: Path, stored: str, expec
         RunReader(tmp_path)
 
 
-def test_a_run_of_before_the_gateways_core_was_watched_is_read(tmp_path: Path) -> None:
-    store = new_store(tmp_path)
-    repetition = store.start_repetition(add_experiment(store, "forwarding", []), 1)
-    add_trial(store, repetition, 1, 500)
-    store.close()
-    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
-        for column in ("gateway_stolen_s", "gateway_delayed_s", "disturbance", "dut_load_json", "dut_counts_json"):
-            db.execute(f"ALTER TABLE trial DROP COLUMN {column}")
-    (old,) = RunReader(tmp_path).run.experiments[0].repetitions[0].trials
-    assert [old.gateway_stolen_s, old.gateway_delayed_s, old.disturbance, old.dut_load, old.dut_counts] == [None] * 5
-
-
 def test_a_cell_keeps_its_sweep_and_the_order_of_its_coordinates(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     cell: dict[str, CellValue] = {"frame_size": 64, "connections": 400_000, "alpha": 0.5, "addresses": "multiple"}

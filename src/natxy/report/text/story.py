@@ -43,7 +43,7 @@ def _result(experiment: ExperimentRecord) -> str:
 
 
 def _cause(experiment: ExperimentRecord, repetition: RepetitionRecord) -> str:
-    """Returns the cause of a repetition's failures, which an earlier natxy, or the tester's limit, left unsaid."""
+    """Returns the cause of a repetition's failures, which the tester's limit leaves unsaid."""
     if repetition.lower_bound is not None or _EXPIRED in repetition.reason:
         return ""
     found = (explain(experiment.planned, repetition.trials, purpose) for purpose in (Purpose.MEASURE, Purpose.PREPARE))

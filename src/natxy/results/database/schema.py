@@ -11,11 +11,13 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from natxy.errors import PlanError
 from natxy.results.trials import TransferRecord, TrialRecord
 from natxy.system.interrupts import serialized
 from natxy.untrusted.values import from_text, problems
@@ -45,8 +47,7 @@ def to_row(record: TrialRecord | TransferRecord) -> dict[str, str | float | None
 def from_row(record: type[Record], table: str, row: sqlite3.Row, **given: Any) -> Record:
     """Returns the record in a row of `table`; `given` has the fields that are no columns of it.
 
-    A field whose column an earlier natxy did not write has its default. Raises ValueError, with the column and what
-    was expected there, for a value that the record cannot hold.
+    Raises ValueError, with the column and what was expected there, for a value that the record cannot hold.
     """
     values = dict(given)
     present = {*row.keys()}
@@ -107,18 +108,20 @@ def _columns(record: type) -> str:
     return ", ".join(declared)
 
 
-def optional_columns() -> set[str]:
-    """Returns `table.column` of each column that may be missing, because an earlier natxy did not write it."""
-    return {
-        f"{table}.{_column(field.name, _kinds(record)[field.name])}"
-        for table, record in _RECORDS.items()
-        for field in fields(record)
-        if field.default is None
-    }
+def check_schema(db: sqlite3.Connection, file: Path) -> None:
+    """Raises PlanError for a database of another schema than this version of natxy writes."""
+    (number,) = db.execute("PRAGMA user_version").fetchone()
+    if number == SCHEMA_NUMBER:
+        return
+    (written_by,) = db.execute("SELECT max(natxy_version) FROM run").fetchone()
+    raise PlanError(
+        f"{file} is of schema {number}, which natxy {written_by} wrote, and this natxy knows schema {SCHEMA_NUMBER}: "
+        "use it with that version, or measure again with the plan.yaml beside it"
+    )
 
 
-SCHEMA_NUMBER: Final = 14
-"""The number of the schema below. Another schema has another number, and a step in `migrations` that leads to it."""
+SCHEMA_NUMBER: Final = 1
+"""The number of the schema below. From the first release on, another schema has another number."""
 SCHEMA: Final = f"""
 PRAGMA user_version = {SCHEMA_NUMBER};
 CREATE TABLE run (

@@ -88,10 +88,9 @@ def generated_column(db: sqlite3.Connection, table: str) -> None:
 
 
 def constraint(db: sqlite3.Connection, table: str) -> None:
-    """A migration of an old schema evaluates it: minutes within a single step of SQLite's."""
+    """A copy of the rows would evaluate it: minutes within a single step of SQLite's."""
     slow = "instr(hex(zeroblob(1000000)), hex(zeroblob(500000)) || '1') = 0"
     db.execute(f"ALTER TABLE {table} ADD COLUMN slow TEXT CHECK (slow IS NULL OR {slow})")
-    db.execute("PRAGMA user_version = 12")
 
 
 def index_of_an_expression(db: sqlite3.Connection, table: str) -> None:
@@ -145,10 +144,6 @@ def test_a_file_of_holes_has_the_size_of_its_data(run: Path) -> None:
     file = run / RESULTS_FILE
     size = data_bytes(file)
     assert 0 < size <= file.stat().st_size
-    with closing(sqlite3.connect(file)) as db:
-        # Of an old schema, which is copied.
-        db.execute("PRAGMA user_version = 12")
-        db.commit()
     os.truncate(file, 1 << 40)
     assert data_bytes(file) < 50 * size
     with file.open("r+b") as opened:
