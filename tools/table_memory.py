@@ -108,7 +108,7 @@ def _row(experiment: Experiment, engine: EngineClient, gateway: Gateway[Any]) ->
     assert need is not None
     gateway.clear()
     before = _read(gateway)
-    result = engine.establish(establish_request(experiment, RATE_FPS, seed=1))
+    result = engine.run_trial(establish_request(experiment, RATE_FPS, seed=1))
     after = _read(gateway)
     count = gateway.count() or 0
     if count < 0.99 * connections:

@@ -3,12 +3,6 @@
 
 #include <array>
 
-namespace {
-
-const std::array<natxy::Connections, natxy::kMostPairs> kNoConnections;
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using natxy::Json;
   const Json params = Json::parse(data, data + size, nullptr, false);
@@ -23,7 +17,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { natxy::read_ports_open(params, std::array{0U, 2U}); });
   attempt([&] { natxy::read_neighbors_resolve(params); });
   attempt([&] { natxy::read_trial(params); });
-  attempt([&] { natxy::read_establish(params); });
-  attempt([&] { natxy::read_validate(params, kNoConnections); });
   return 0;
 }

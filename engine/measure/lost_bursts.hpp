@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,32 @@ class LostBursts {
   std::uint64_t apart_;
   std::vector<LostBurst> bursts_;
   bool full_ = false;
+};
+
+/// Finds the distance at which single frames of a stream are lost, if it is always the same.
+class LostStride {
+ public:
+  static constexpr std::uint64_t kFewest = 6;
+
+  /// Adds the lost frames from `first` up to `end`, which come after all that were added before.
+  void add(std::uint64_t first, std::uint64_t end) {
+    if (end - first > 1) even_ = false;
+    if (frames_ == 1) stride_ = first - last_;
+    if (frames_ > 1 && first - last_ != stride_) even_ = false;
+    last_ = end - 1;
+    ++frames_;
+  }
+
+  /// Returns the distance; nothing if frames beside each other are lost, or fewer than kFewest, or at other distances.
+  [[nodiscard]] std::optional<std::uint64_t> take() const {
+    return even_ && frames_ >= kFewest && stride_ > 1 ? std::optional{stride_} : std::nullopt;
+  }
+
+ private:
+  std::uint64_t frames_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t stride_ = 0;
+  bool even_ = true;
 };
 
 }  // namespace natxy

@@ -34,5 +34,25 @@ TEST(LostBursts, KeepTheFirstOnesWhole) {
   EXPECT_EQ(kept.back(), (LostBurst{last, last + 4, 5}));
 }
 
+TEST(LostStride, IsThatOfAllLostFrames) {
+  LostStride stride;
+  for (std::uint64_t i = 0; i < LostStride::kFewest; ++i) {
+    EXPECT_FALSE(stride.take());
+    stride.add(7 + 16 * i, 8 + 16 * i);
+  }
+  EXPECT_EQ(stride.take(), 16U);
+  stride.add(7 + 16 * LostStride::kFewest + 1, 9 + 16 * LostStride::kFewest);
+  EXPECT_FALSE(stride.take());
+}
+
+TEST(LostStride, FramesBesideEachOtherHaveNone) {
+  LostStride beside, several;
+  for (std::uint64_t i = 0; i < 2 * LostStride::kFewest; ++i) {
+    beside.add(i, i + 1);
+    several.add(10 * i, 10 * i + 2);
+  }
+  EXPECT_FALSE(beside.take() || several.take());
+}
+
 }  // namespace
 }  // namespace natxy

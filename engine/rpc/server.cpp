@@ -80,8 +80,6 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     return Json::object();
   }
   if (method == "neighbors.resolve") return resolve_neighbors(params);
-  if (method == "connections.establish") return run(read_establish(params));
-  if (method == "connections.validate") return run(read_validate(params, connections_));
   if (method == "trial.run") return run(read_trial(params));
   if (method == "trial.abort") return Json::object();  // no trial is running; watch() aborts running ones
   throw no_method(method);

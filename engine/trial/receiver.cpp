@@ -57,17 +57,20 @@ LostSample sample_of_lost(const SequenceWindow& window, std::uint64_t frames) {
   return sample;
 }
 
-/// Returns the first bursts of a stream's loss that the window knows. Less than a millisecond apart, and next to each
-/// other, lost frames belong to the same burst.
-std::vector<LostBurst> bursts_of_lost(const SequenceWindow& window, const Receiver::Stream& expected,
-                                      const Clock& clock) {
+/// Notes in which bursts, and at which distance, the stream lost the frames that the window knows. Lost frames belong
+/// to the same burst if they are less than a millisecond apart, or beside each other.
+void note_bursts(const SequenceWindow& window, const Receiver::Stream& expected, const Clock& clock,
+                 StreamReport& stream) {
   constexpr double kApart_s = 0.001;
   const std::uint64_t apart = expected.schedule.due(expected.schedule.start() + clock.ticks(kApart_s));
   LostBursts bursts(std::max<std::uint64_t>(2, apart));
+  LostStride stride;
   window.for_each_lost(expected.frames, [&](std::uint64_t first, std::uint64_t end) {
+    stride.add(first, end);
     if (!bursts.full()) bursts.add(first, end);
   });
-  return std::move(bursts).take();
+  stream.lost_bursts = std::move(bursts).take();
+  if (window.forgotten() == 0) stream.lost_stride = stride.take();
 }
 
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
@@ -325,7 +328,7 @@ void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& ma
     stream.lost = statistics.window.lost(expected.frames);
     if (stream.lost) {
       stream.lost_sample = sample_of_lost(statistics.window, expected.frames);
-      stream.lost_bursts = bursts_of_lost(statistics.window, expected, all.clock_);
+      note_bursts(statistics.window, expected, all.clock_, stream);
     }
     if (marks.any()) note_marked(statistics.window, expected, marks, stream);
     // Without frames on one core, there may have been some on another.

@@ -72,6 +72,7 @@ struct StreamReport {
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
   std::optional<LostRange> lost;
   LostSample lost_sample;
+  std::optional<std::uint64_t> lost_stride;
   std::vector<LostBurst> lost_bursts;   // the first ones
   std::optional<LostFlows> lost_flows;  // none: the trial did not fail, or it is unknown which frames were lost
   std::uint64_t near_pauses = 0;        // frames that were due when a pause of the tester may have harmed them

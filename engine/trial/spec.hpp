@@ -42,6 +42,10 @@ struct FlowFields {
 /// the last phase 1; `replies`: the tuples in the responder's state table, swapped.
 enum class StreamKind : std::uint8_t { flows, connections, replies };
 
+/// Says what a stream is for, which its results repeat. Those of phase 1 make connections; otherwise all are treated
+/// alike.
+enum class StreamRole : std::uint8_t { foreground, background, phase1, validation };
+
 /// Selects the frames whose delays are reported one by one: numbers first, first + stride, … (RFC 8219 §7.2).
 struct TaggedFrames {
   std::uint64_t first = 0;
@@ -53,6 +57,7 @@ struct StreamSpec {
   std::string name;
   Side source = Side::left;
   unsigned pair = 0;  // of the ports that send and receive it
+  StreamRole role = StreamRole::foreground;
   StreamKind kind = StreamKind::flows;
   std::size_t frame_size = 64;  // FCS included
   std::uint8_t ttl = 64;
@@ -107,7 +112,7 @@ struct TrialSpec {
   bool drain_ends_early = false;  // as soon as every frame has arrived
   Limits limits;
   std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
-  bool learn = false;                        // phase 1: the responder's state table records the four-tuples that arrive
+  bool phase1 = false;                       // the responder's state table records the four-tuples that arrive
 
   /// Returns the marks of a sender that has not paused.
   [[nodiscard]] PauseMarks pause_marks(const Clock& clock) const {

@@ -41,7 +41,7 @@ def bed(tmp_path: Path) -> Iterator[NatBed]:
 def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) -> None:
     experiment = experiment_of(background="10%", frame_size=128)
     bed.gateway.clear()
-    phase1 = bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
+    phase1 = bed.engine.run_trial(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
     all_arrived(phase1)
     assert phase1.established == 50
     request = traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY)
@@ -81,7 +81,7 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) ->
 def test_one_direction_alone(bed: NatBed, directions: str) -> None:
     experiment = experiment_of(background="50%", directions=directions)
     bed.gateway.clear()
-    all_arrived(bed.engine.establish(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY)))
+    all_arrived(bed.engine.run_trial(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY)))
     result = bed.engine.run_trial(traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY))
     all_arrived(result)
     assert [(stream.name, stream.received) for stream in result.streams] == [

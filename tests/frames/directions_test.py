@@ -61,7 +61,7 @@ def established(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], l
     bed.gateway.clear()
     request = establish_request(experiment, RATE_FPS, seed=1).model_copy(update=PATIENTLY)
     with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as translated:
-        result = bed.engine.establish(request)
+        result = bed.engine.run_trial(request)
     all_arrived(result)
     assert result.established == experiment.connections
     return in_order(offered, experiment, Side.LEFT), by_sequence(translated)
@@ -107,7 +107,7 @@ def test_a_phase_1_that_draws_its_four_tuples_repeats_some(bed: NatBed) -> None:
     assert len(set(zip(offered, seen, strict=True))) == 30
     validation = validate_request(experiment, RATE_FPS, seed=4).model_copy(update=PATIENTLY)
     with bed.sent(Side.RIGHT) as replies:
-        validated = bed.engine.validate(validation)
+        validated = bed.engine.run_trial(validation)
     all_arrived(validated)
     assert validated.verdict == Verdict.PASS
     assert sorted(in_order(replies, experiment, Side.RIGHT)) == sorted(map(swapped, seen))

@@ -9,13 +9,11 @@ from pathlib import Path
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
     StreamSpec,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import Verdict
 from natxy.plan.gateways.linux import NftablesConfig
@@ -23,6 +21,7 @@ from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.model.terms import Selection
 from tests.support import needs
 from tests.support.captured_frames import signature_of, tuple_of
+from tests.support.engine_trials import phase1_of, validation_of
 from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
 from tests.support.undisturbed import DisturbedError, repeated
 
@@ -34,6 +33,7 @@ LINKS = AddressPlan(
     ),
     right=LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24")),
 )
+
 CONNECTIONS = 100
 FRAME = FrameFormat(size=64)
 
@@ -70,7 +70,7 @@ def test_the_left_side_is_answered_and_the_right_side_cannot_begin(tmp_path: Pat
 
         bed.gateway.clear()
         with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as filtered:
-            made = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, **PATIENTLY))
+            made = bed.engine.run_trial(phase1_of(initiator, seed=7, **PATIENTLY))
         all_arrived(made)
         assert made.verdict == Verdict.PASS, made.reason
         assert bed.gateway.count() == CONNECTIONS
@@ -79,6 +79,6 @@ def test_the_left_side_is_answered_and_the_right_side_cannot_begin(tmp_path: Pat
         )
         assert len(before) == CONNECTIONS
         assert before == after
-        validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
+        validated = bed.engine.run_trial(validation_of(initiator, rate_fps=5000, seed=8, **PATIENTLY))
         all_arrived(validated)
         assert validated.verdict == Verdict.PASS, validated.reason

@@ -93,7 +93,7 @@ def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> Non
         (Selection.RANDOM, 3),
         (Selection.RANDOM, 4),
     ):
-        stream = request.stream.model_copy(update={"selection": selection})
+        stream = request.streams[0].model_copy(update={"selection": selection})
         bed.gateway.clear()
         with bed.sent(Side.LEFT) as frames:
             bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, **PATIENTLY))

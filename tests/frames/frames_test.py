@@ -13,19 +13,18 @@ from scapy.packet import Packet
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
     StreamKind,
     StreamSpec,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.model.terms import Family, Selection
 from tests.support import needs
 from tests.support.captured_frames import judge, signature_of, swapped, tuple_of
+from tests.support.engine_trials import phase1_of, validation_of
 from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, all_captured
 from tests.support.undisturbed import repeated
 
@@ -159,7 +158,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         bed.sent(Side.LEFT) as offered,
         bed.forwarded(Side.RIGHT) as translated,
     ):
-        result = bed.engine.establish(EstablishRequest(stream=initiator, seed=7, **PATIENTLY))
+        result = bed.engine.run_trial(phase1_of(initiator, seed=7, **PATIENTLY))
     check(offered, result, flows)
     assert result.established == connections
     assert bed.gateway.count() == connections
@@ -172,9 +171,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
     assert {flow[0] for flow in outside.values()} == {str(bed.links.right.dut.ip)}
 
     with bed.sent(Side.RIGHT) as replies:
-        validation = bed.engine.validate(
-            ValidateRequest(frame=frame_format(bed), rate_fps=RATE_FPS, seed=8, **PATIENTLY)
-        )
+        validation = bed.engine.run_trial(validation_of(initiator, rate_fps=RATE_FPS, seed=8, **PATIENTLY))
     all_arrived(validation)
     assert validation.verdict == Verdict.PASS, validation.reason
     for frame in replies:

@@ -85,7 +85,7 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
         assert len(set(macs.values())) == 2 * PAIRS
         if experiment.connections:
             for pair in range(PAIRS):
-                made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+                made = engine.run_trial(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
                 all_arrived(made)
                 assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
             assert gateway.count() == PAIRS * CONNECTIONS
@@ -132,7 +132,7 @@ def test_the_reference_gateway_keeps_pairs_apart(tmp_path: Path) -> None:
     experiment = experiment_of(gateway={"driver": "reference", "mode": "nat", "table_capacity": 1000}, **CONNECTED)
     with set_up(experiment, tmp_path) as (_, gateway, engine):
         for pair in range(PAIRS):
-            made = engine.establish(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+            made = engine.run_trial(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
             all_arrived(made)
             assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
         assert gateway.count() == PAIRS * CONNECTIONS

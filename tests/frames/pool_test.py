@@ -12,14 +12,12 @@ import pytest
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
     StreamKind,
     StreamSpec,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.plan.gateways.base import GatewayModel
@@ -28,6 +26,7 @@ from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.model.terms import Selection
 from tests.support import needs
 from tests.support.captured_frames import signature_of, tuple_of
+from tests.support.engine_trials import phase1_of, validation_of
 from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
 from tests.support.undisturbed import repeated
 
@@ -75,7 +74,7 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
     connections = HOSTS * PORTS
     with nat_bed(LINKS, tmp_path, config=config) as bed:
         with bed.forwarded(Side.RIGHT) as translated:
-            made = bed.engine.establish(EstablishRequest(stream=phase1(), seed=7, **PATIENTLY))
+            made = bed.engine.run_trial(phase1_of(phase1(), seed=7, **PATIENTLY))
         all_arrived(made)
         assert made.verdict == Verdict.PASS, made.reason
         assert made.established == bed.gateway.count() == connections
@@ -91,7 +90,7 @@ def test_connections_use_all_four_and_replies_go_to_each(config: GatewayModel, t
         )  # fmt: skip
 
         with bed.sent(Side.RIGHT) as replies:
-            validated = bed.engine.validate(ValidateRequest(frame=FRAME, rate_fps=5000, seed=8, **PATIENTLY))
+            validated = bed.engine.run_trial(validation_of(phase1(), rate_fps=5000, seed=8, **PATIENTLY))
         all_arrived(validated)
         assert validated.verdict == Verdict.PASS, validated.reason
         assert Counter(tuple_of(frame)[1] for frame in replies) == used

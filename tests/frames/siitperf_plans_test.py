@@ -115,7 +115,7 @@ def established(bed: ReferenceBed, experiment: Experiment) -> tuple[list[Packet]
         bed.gateway.clear_table(0)
         with bed.sent(Side.LEFT) as first, bed.arrived(Side.RIGHT) as arrived:
             connecting = establish_request(experiment, _PLAN_RATE_FPS, seed=1)
-            done = bed.engine.establish(connecting.model_copy(update=PATIENTLY))
+            done = bed.engine.run_trial(connecting.model_copy(update=PATIENTLY))
         if done.established == experiment.connections:
             break
     return first, arrived

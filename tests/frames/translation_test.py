@@ -180,13 +180,13 @@ def test_nat64_replies_in_ipv4_to_what_it_saw(stack: ExitStack, tmp_path: Path) 
     stack.close()
     bed = Bed(stack, own, tmp_path)
     with bed.sent(Side.LEFT) as offered:
-        established = bed.engine.establish(establish_request(own, RATE_FPS, seed=1))
+        established = bed.engine.run_trial(establish_request(own, RATE_FPS, seed=1))
     passed(established)
     judge(offered, 84, 6)
     assert addresses(offered) == {("2001:2::2", "2001:2:0:64::c613:2")}
     assert len({(frame[UDP].sport, frame[UDP].dport) for frame in offered}) == CONNECTIONS
     with bed.sent(Side.RIGHT) as replies:
-        validated = bed.engine.validate(validate_request(own, RATE_FPS, seed=2))
+        validated = bed.engine.run_trial(validate_request(own, RATE_FPS, seed=2))
     passed(validated)
     judge(replies, 64, 4)
     assert addresses(replies) == {("198.19.0.2", "198.19.0.1")}

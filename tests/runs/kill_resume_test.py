@@ -64,7 +64,7 @@ class Session:
         time.sleep(and_s)
         engines = engines_of(self.pid) if self._process.poll() is None else []
         self._process.kill()
-        self._output, _ = self._process.communicate()
+        self._output, _ = self._process.communicate(timeout=HANG_S)
         # No engine outlives natxy.
         wait_until(lambda: not any(map(is_engine, engines)))
         return self._process.returncode == -signal.SIGKILL
@@ -157,6 +157,7 @@ def test_a_run_of_ten_minutes_killed_a_hundred_times(
             assert all(kept.experiment == "phase2" for kept in lost)
             before = after
     run = RunReader(folder).run
+    assert kills == LONG_KILLS, "the run is too short"
     assert run.state == RunState.DONE
     assert [len(experiment.values) for experiment in run.experiments] == [24] * 3
     assert set(Counter(kept._replace(started_at="") for kept in kept_trials(folder)).values()) == {1}

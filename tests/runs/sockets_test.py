@@ -53,7 +53,7 @@ def listening(process: subprocess.Popen[str]) -> set[str]:
     found = set()
     for each in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
         folder = Path(f"/proc/{each.pid}")
-        own = {f"{link}" for link in map(_link, (folder / "fd").iterdir())}
+        own = set(map(_link, (folder / "fd").iterdir()))
         for kind in ("tcp", "tcp6", "udp", "udp6"):
             for line in (folder / "net" / kind).read_text().splitlines()[1:]:
                 _, local, remote, state, *_ = words = line.split()

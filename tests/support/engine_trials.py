@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.requests import (
     AddressField,
     FlowSpace,
     FrameFormat,
     PortField,
+    StreamKind,
     StreamSpec,
     TrialLimits,
     TrialRequest,
@@ -44,6 +45,30 @@ def stream_from(source: Side, traffic_s: float, *, rate_fps: int = RATE_FPS, siz
 
 def trial(*streams: StreamSpec) -> TrialRequest:
     return TrialRequest(streams=[*streams], seed=1, drain_s=2, drain_ends_early=True, limits=_LENIENT)
+
+
+def phase1_of(*initiators: StreamSpec, **fields: Any) -> TrialRequest:
+    """Requests phase 1 of the streams, each of a pair of its own; `fields` are those of the request."""
+    streams = [stream.model_copy(update={"role": StreamRole.PHASE1}) for stream in initiators]
+    return TrialRequest(streams=streams, **{"seed": 1} | fields)
+
+
+def validation_of(*initiators: StreamSpec, rate_fps: float, **fields: Any) -> TrialRequest:
+    """Requests the validation of the connections that the streams made, each pair at `rate_fps`."""
+    streams = [
+        StreamSpec(
+            name=f"validation {stream.pair + 1}" if stream.pair else "validation",
+            source=stream.source.opposite,
+            pair=stream.pair,
+            role=StreamRole.VALIDATION,
+            kind=StreamKind.REPLIES,
+            frame=stream.frame,
+            rate_fps=rate_fps,
+            frames=stream.frames,
+        )
+        for stream in initiators
+    ]
+    return TrialRequest(streams=streams, **{"seed": 1} | fields)
 
 
 def first_progress(act: Callable[[], object]) -> Callable[[Progress], None]:

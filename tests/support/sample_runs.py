@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import Cause, Pacing, PortResult, StreamResult, TrialResult, Verdict
 from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
@@ -96,11 +96,12 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
     )
     streams = [
         StreamResult(
-            name=name, planned=frames, sent=frames, unsent=0, received=frames - lost, lost=lost, duplicate=0,
+            name=side.direction, source=side, role=StreamRole.FOREGROUND,
+            planned=frames, sent=frames, unsent=0, received=frames - lost, lost=lost, duplicate=0,
             reordered=0, corrupt=corrupt, misrouted=0, beyond_window=0, intended_rate_fps=rate, offered_rate_fps=rate,
             pacing=pacing, delay=None, sent_per_second=seconds, received_per_second=seconds,
         )
-        for name in ("forward", "reverse")[:directions]
+        for side in [*Side][:directions]
     ]  # fmt: skip
     ports = [
         PortResult(side=side, missed=0, no_buffer=0, kernel_drops=0, foreign={**foreign, "corrupt_test": corrupt})

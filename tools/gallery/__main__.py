@@ -24,7 +24,6 @@ _RUNS: Final = ("quickstart", "gateways", "connections", "delays")
 
 def main(campaign: Path) -> None:
     readers = [RunReader(campaign / "runs" / name / "lab") for name in _RUNS]
-    # The reports may be those of an earlier natxy.
     for reader in readers:
         write_report(reader)
     PICTURES.mkdir(exist_ok=True)

@@ -8,11 +8,10 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from natxy.engine.interface import Engine
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
@@ -21,7 +20,6 @@ from natxy.engine.messages.requests import (
     TaggedFrames,
     TrialLimits,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.model.terms import Family, Selection
@@ -69,12 +67,15 @@ def trials(engine: Engine, family: Family, seed: int) -> Iterator[TrialResult]:
 
 def _stateful(engine: Engine, family: Family, connections: int, seed: int) -> Iterator[TrialResult]:
     """Runs phase 1 with an empty state table, its validation, and phase 2."""
-    initiator = _stream(family, Side.LEFT, frames=connections, selection=Selection.ENUMERATE)
-    established = engine.establish(EstablishRequest(stream=initiator, seed=seed, **_AT_LEISURE))
+    made = {"frames": connections, "selection": Selection.ENUMERATE, "role": StreamRole.PHASE1}
+    initiator = _stream(family, Side.LEFT, **made)
+    established = engine.run_trial(TrialRequest(streams=[initiator], seed=seed, **_AT_LEISURE))
     yield established
     if established.established != connections:
         return
-    yield engine.validate(ValidateRequest(frame=initiator.frame, rate_fps=RATE_FPS, seed=seed, **_AT_LEISURE))
+    each = {"frames": connections, "kind": StreamKind.REPLIES, "flows": None, "role": StreamRole.VALIDATION}
+    replies = _stream(family, Side.RIGHT, **each)
+    yield engine.run_trial(TrialRequest(streams=[replies], seed=seed, **_AT_LEISURE))
     kinds = {Side.LEFT: StreamKind.CONNECTIONS, Side.RIGHT: StreamKind.REPLIES}
     streams = [_stream(family, side, kind=kind, flows=None) for side, kind in kinds.items()]
     yield engine.run_trial(TrialRequest(streams=streams, seed=seed, **_AT_LEISURE))

@@ -9,6 +9,7 @@
 #include "packet/address.hpp"
 #include "port/port.hpp"
 #include "rpc/messages/field_reader.hpp"
+#include "trial/spec.hpp"
 
 // Fields that several messages have in common. Reading throws FieldError.
 namespace natxy {
@@ -17,6 +18,11 @@ inline const std::vector<std::pair<std::string, Side>> kSides = {{"left", Side::
 constexpr const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
 inline const std::vector<std::pair<std::string, Order>> kOrders = {
     {"increasing", Order::increasing}, {"decreasing", Order::decreasing}, {"pseudorandom", Order::pseudorandom}};
+
+inline const std::vector<std::pair<std::string, StreamRole>> kRoles = {{"foreground", StreamRole::foreground},
+                                                                       {"background", StreamRole::background},
+                                                                       {"phase1", StreamRole::phase1},
+                                                                       {"validation", StreamRole::validation}};
 
 /// Returns the path of item `index` of the list `list`.
 std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index);

@@ -150,17 +150,10 @@ TEST(Messages, TwoStreamsOfOneSourceMayTakeTurns) {
   EXPECT_EQ(complaint(json), "streams[2].interleaved_with");
 }
 
-TEST(Messages, EveryKindOfTrialMayEndItsDrainEarly) {
+TEST(Messages, ATrialMayEndItsDrainEarly) {
   Json json = trial_request();
   json["drain_ends_early"] = true;
   EXPECT_TRUE(read_trial(json).spec.drain_ends_early);
-  Json request = {{"seed", 1}, {"drain_ends_early", true}, {"stream", json["streams"][0]}};
-  request["stream"]["selection"] = "enumerate";
-  EXPECT_TRUE(read_establish(request).spec.drain_ends_early);
-  Connections connections;
-  connections.count = 10;
-  request = {{"seed", 1}, {"drain_ends_early", true}, {"rate_fps", 100}, {"frame", {{"size", 64}}}};
-  EXPECT_TRUE(read_validate(request, {&connections, 1}).spec.drain_ends_early);
 }
 
 TEST(Messages, ATrialMayBeginAtAMoment) {
@@ -190,42 +183,51 @@ TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
 
 TEST(Messages, PhaseOneSaysWhetherFourTuplesMayRepeat) {
   Json json = trial_request();
-  Json request = {{"seed", 1}, {"stream", json["streams"][0]}};
-  EXPECT_THROW(read_establish(request), FieldError);
-  request["stream"]["selection"] = "enumerate";
-  EXPECT_TRUE(read_establish(request).spec.learn);
-  request["stream"]["selection"] = "random";
-  EXPECT_EQ(read_establish(request).spec.streams[0].selection, Selection::random);
+  EXPECT_FALSE(read_trial(json).spec.phase1);
+  json["streams"][0]["role"] = "phase1";
+  EXPECT_THROW(read_trial(json), FieldError);
+  json["streams"][0]["selection"] = "enumerate";
+  EXPECT_TRUE(read_trial(json).spec.phase1);
+  json["streams"][0]["selection"] = "random";
+  EXPECT_EQ(read_trial(json).spec.streams[0].selection, Selection::random);
+  json["streams"][0].erase("flows");
+  json["streams"][0]["kind"] = "replies";
+  EXPECT_THROW(read_trial(json), FieldError);
 }
 
-TEST(Messages, Phase1AndItsValidationMayHaveFurtherPairs) {
-  Json stream = trial_request()["streams"][0];
-  stream["selection"] = "enumerate";
-  Json further = stream;
+TEST(Messages, EachStreamOfPhaseOneHasAPairOfItsOwn) {
+  Json json = trial_request();
+  json["streams"][0]["role"] = "phase1";
+  json["streams"][0]["selection"] = "enumerate";
+  Json further = json["streams"][0];
   further["pair"] = 2;
-  Json request = {{"seed", 1}, {"begin_at_ns", 7}, {"stream", stream}, {"further", Json::array({further})}};
-  const TrialSpec spec = read_establish(request).spec;
-  EXPECT_EQ(spec.streams.at(1).pair, 2U);
-  EXPECT_EQ(spec.begin_at_ns, 7U);
-  request["further"] = Json::array({further, further});
-  EXPECT_THROW(read_establish(request), FieldError);
-  further.erase("selection");
-  request["further"] = Json::array({further});
-  EXPECT_THROW(read_establish(request), FieldError);
+  json["streams"].push_back(further);
+  EXPECT_EQ(read_trial(json).spec.streams.at(1).pair, 2U);
+  json["streams"].push_back(further);
+  EXPECT_THROW(read_trial(json), FieldError);
+  json["streams"][2]["pair"] = 3;
+  EXPECT_EQ(read_trial(json).spec.streams.size(), 3U);
+  json["streams"][2]["role"] = "foreground";
+  EXPECT_THROW(read_trial(json), FieldError);
+}
 
-  std::array<Connections, kMostPairs> connections;
-  connections[0].count = 10;
-  connections[2].count = 30;
-  request = {{"seed", 1}, {"rate_fps", 100}, {"frame", {{"size", 64}}}, {"further", {2}}};
-  const auto streams = read_validate(request, connections).spec.streams;
-  EXPECT_EQ(streams.at(0).name, "validation");
-  EXPECT_EQ(streams.at(1).name, "validation 3");
-  EXPECT_EQ(streams.at(1).frames, 30U);
-  for (const Json& wrong : {Json::array({0}), Json::array({2, 2}), Json::array({kMostPairs}), Json::array({-1}),
-                            Json::array({"2"}), Json(2)}) {
-    request["further"] = wrong;
-    EXPECT_THROW(read_validate(request, connections), FieldError) << wrong;
+TEST(Messages, AStreamSaysWhatItIsFor) {
+  Json json = trial_request();
+  EXPECT_EQ(read_trial(json).spec.streams[0].role, StreamRole::foreground);
+  for (const char* role : {"foreground", "background", "phase1", "validation"}) {
+    json["streams"][0]["role"] = role;
+    json["streams"][0]["selection"] = "enumerate";
+    json["streams"][0]["pair"] = 3;
+    const TrialRequest request = read_trial(json);
+    TrialReport report;
+    report.streams.resize(1);
+    const Json told = write_trial(request, report, Clock{1'000'000'000})["streams"][0];
+    EXPECT_EQ(told["role"], role);
+    EXPECT_EQ(told["pair"], 3);
+    EXPECT_EQ(told["source"], json["streams"][0]["source"]);
   }
+  json["streams"][0]["role"] = "middle";
+  EXPECT_THROW(read_trial(json), FieldError);
 }
 
 TEST(Messages, PortsComeInPairs) {

@@ -96,40 +96,24 @@ void check_pairs(std::span<const PortOptions> ports) {
   }
 }
 
-/// Reads the fields that requests for trials, phase 1 and validation have in common.
-TrialSpec read_common(FieldReader& reader) {
-  TrialSpec spec;
-  spec.seed = reader.whole("seed", 0, kMost64);
-  spec.drain_s = reader.number("drain_s", 0, 60, 2);
-  spec.drain_ends_early = reader.flag("drain_ends_early", false);
-  spec.limits = read_limits(reader);
-  if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
-  return spec;
-}
-
-/// Reads a stream of phase 1.
-StreamSpec read_initiator(const Json& json, const std::string& path) {
-  StreamSpec stream = read_stream(json, path);
-  if (stream.kind != StreamKind::flows) throw FieldError(path + ".kind", "must be flows in phase 1");
+/// Refuses a last stream that is of phase 1 where others are not. One of phase 1 has a pair of its own, because each
+/// pair has one table, and says whether its four-tuples may repeat.
+void check_phase1(const FieldReader& request, const Json& json, std::span<const StreamSpec> streams) {
+  const StreamSpec& last = streams.back();
+  const bool phase1 = last.role == StreamRole::phase1;
+  const std::string path = item_path(request, "streams", streams.size() - 1);
+  if (phase1 != (streams.front().role == StreamRole::phase1)) {
+    throw FieldError(path + ".role", "either all streams of a trial are of phase 1, or none is");
+  }
+  if (!phase1) return;
+  if (last.kind != StreamKind::flows) throw FieldError(path + ".kind", "must be flows in phase 1");
   if (FieldReader(json, path).find("selection") == nullptr) {
     throw FieldError(path + ".selection",
                      "is missing; in phase 1 it is enumerate, so that every frame is a new connection (RFC 9693 §4.4), "
                      "or random, so that four-tuples may repeat");
   }
-  return stream;
-}
-
-unsigned read_pair_number(const Json& json, const std::string& path) {
-  if (!json.is_number_integer() || json.get<std::int64_t>() < 0 || json.get<std::int64_t>() >= kMostPairs) {
-    throw FieldError(path, fmt::format("expected the number of a pair, from 0 to {}", kMostPairs - 1));
-  }
-  return json.get<unsigned>();
-}
-
-/// Refuses a last stream whose pair an earlier one has, because each pair has one table.
-void check_own_pair(std::span<const StreamSpec> streams, const std::string& path) {
-  for (const StreamSpec& earlier : streams.first(streams.size() - 1)) {
-    if (earlier.pair == streams.back().pair) throw FieldError(path, "expected a pair that no other stream has");
+  if (std::ranges::count(streams, last.pair, &StreamSpec::pair) > 1) {
+    throw FieldError(path + ".pair", "expected a pair that no other stream of phase 1 has");
   }
 }
 
@@ -200,64 +184,23 @@ NeighborsResolve read_neighbors_resolve(const Json& params) {
 
 TrialRequest read_trial(const Json& params) {
   FieldReader reader(params, "");
-  TrialRequest request{read_common(reader), reader.flag("delay_histogram", false)};
+  TrialRequest request;
+  TrialSpec& spec = request.spec;
   for (const Json& json : reader.list("streams")) {
-    auto& streams = request.spec.streams;
-    streams.push_back(read_stream(json, item_path(reader, "streams", streams.size()), streams));
+    spec.streams.push_back(read_stream(json, item_path(reader, "streams", spec.streams.size()), spec.streams));
+    check_phase1(reader, json, spec.streams);
   }
+  spec.seed = reader.whole("seed", 0, kMost64);
+  spec.drain_s = reader.number("drain_s", 0, 60, 2);
+  spec.drain_ends_early = reader.flag("drain_ends_early", false);
+  spec.limits = read_limits(reader);
+  if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
+  request.delay_histogram = reader.flag("delay_histogram", false);
   reader.finish();
-  if (request.spec.streams.empty() || request.spec.streams.size() > kMostStreams) {
+  if (spec.streams.empty() || spec.streams.size() > kMostStreams) {
     throw FieldError("streams", fmt::format("expected 1 to {} streams", kMostStreams));
   }
-  return request;
-}
-
-TrialRequest read_establish(const Json& params) {
-  FieldReader reader(params, "");
-  TrialRequest request{read_common(reader), false};
-  request.spec.learn = true;
-  auto& streams = request.spec.streams;
-  streams.push_back(read_initiator(reader.get("stream"), "stream"));
-  if (reader.find("further") != nullptr) {
-    for (const Json& json : reader.list("further")) {
-      const std::string path = item_path(reader, "further", streams.size() - 1);
-      streams.push_back(read_initiator(json, path));
-      check_own_pair(streams, path + ".pair");
-    }
-  }
-  reader.finish();
-  return request;
-}
-
-TrialRequest read_validate(const Json& params, std::span<const Connections> of_pairs) {
-  FieldReader reader(params, "");
-  TrialRequest request{read_common(reader), false};
-  StreamSpec stream;
-  stream.pair = read_pair(reader);
-  stream.kind = StreamKind::replies;
-  read_frame(reader.get("frame"), "frame", stream);
-  stream.rate_fps = read_rate(reader);
-  stream.order = reader.choice("order", kOrders, Order::pseudorandom);
-  stream.max_loss_ratio = read_loss_ratio(reader);
-  stream.max_backlog_s = read_backlog(reader);
-  auto& streams = request.spec.streams;
-  streams.push_back(stream);
-  if (reader.find("further") != nullptr) {
-    for (const Json& json : reader.list("further")) {
-      const std::string path = item_path(reader, "further", streams.size() - 1);
-      stream.pair = read_pair_number(json, path);
-      streams.push_back(stream);
-      check_own_pair(streams, path);
-    }
-  }
-  reader.finish();
-  for (StreamSpec& each : streams) {
-    const Connections& connections = of_pairs[each.pair];
-    each.name = each.pair == 0 ? "validation" : fmt::format("validation {}", each.pair + 1);
-    each.source = opposite(connections.initiator.source);
-    each.frames = connections.count;
-    check_duration(each, reader.path_of("rate_fps"));
-  }
+  spec.phase1 = spec.streams.front().role == StreamRole::phase1;
   return request;
 }
 

@@ -7,7 +7,6 @@
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "rpc/messages/field_reader.hpp"
-#include "trial/connections.hpp"
 #include "trial/spec.hpp"
 
 // Reads requests as defined in docs/reference/rpc.md. All functions throw FieldError.
@@ -31,9 +30,5 @@ struct TrialRequest {
   bool delay_histogram = false;
 };
 TrialRequest read_trial(const Json& params);
-TrialRequest read_establish(const Json& params);
-/// Reads a request to validate the connections of a pair, among those of all pairs. Its stream sends the reply of every
-/// connection once.
-TrialRequest read_validate(const Json& params, std::span<const Connections> of_pairs);
 
 }  // namespace natxy

@@ -141,6 +141,9 @@ Json write_bursts(const StreamSpec& spec, const std::vector<LostBurst>& bursts) 
 
 Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Clock& clock, bool with_histogram) {
   return {{"name", spec.name},
+          {"source", name_of(spec.source)},
+          {"pair", spec.pair},
+          {"role", std::ranges::find(kRoles, spec.role, &std::pair<std::string, StreamRole>::second)->first},
           {"planned", spec.frames},
           {"sent", stream.sent},
           {"unsent", spec.frames - stream.sent},
@@ -162,6 +165,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
           {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
           {"lost_bursts", write_bursts(spec, stream.lost_bursts)},
+          {"lost_stride", stream.lost_stride ? Json(*stream.lost_stride) : Json()},
           {"lost_flows", write_lost_flows(stream.lost_flows)},
           {"near_pauses", stream.near_pauses},
           {"lost_near_pauses", stream.lost_near_pauses},
@@ -243,7 +247,7 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
           {"streams", std::move(streams)},
           {"ports", std::move(ports)},
           {"stale", report.stale},
-          {"established", request.spec.learn ? Json(report.established) : Json(nullptr)},
+          {"established", request.spec.phase1 ? Json(report.established) : Json(nullptr)},
           {"sources", write_sources(report.sources)},
           {"samples", std::move(samples)},
           {"dut_cores", std::move(cores)}};

@@ -57,6 +57,32 @@ std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const Stre
   return index;
 }
 
+void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
+  FieldReader reader(json, path);
+  stream.frame_size = reader.whole("size", 64, 9216);
+  stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
+  stream.dont_fragment = reader.flag("dont_fragment", false);
+  reader.finish();
+}
+
+double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
+
+std::optional<double> read_backlog(FieldReader& reader) {
+  if (reader.find("max_backlog_s") == nullptr) return std::nullopt;
+  return reader.number("max_backlog_s", 0, 30 * 86'400);
+}
+
+double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
+
+/// Checks that a stream is not longer than 30 days. The error names the field `path`.
+void check_duration(const StreamSpec& stream, const std::string& path) {
+  const double duration_s = stream.start_s + static_cast<double>(stream.frames) / stream.rate_fps;
+  if (duration_s > kLongest_s) {
+    throw FieldError(path, fmt::format("{} frames at {} frames/s end after {:.0f} s; the maximum is {:.0f} s (30 days)",
+                                       stream.frames, stream.rate_fps, duration_s, kLongest_s));
+  }
+}
+
 }  // namespace
 
 StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier) {
@@ -65,6 +91,7 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   stream.name = reader.text("name");
   stream.source = reader.choice("source", kSides);
   stream.pair = read_pair(reader);
+  stream.role = reader.choice("role", kRoles, StreamRole::foreground);
   stream.kind = reader.choice("kind", kKinds, StreamKind::flows);
   read_frame(reader.get("frame"), reader.path_of("frame"), stream);
   stream.rate_fps = read_rate(reader);
@@ -103,31 +130,6 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
     throw FieldError(reader.path_of("flows"), "has more than 2^62 four-tuples, too many to enumerate; narrow a range");
   }
   return stream;
-}
-
-void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
-  FieldReader reader(json, path);
-  stream.frame_size = reader.whole("size", 64, 9216);
-  stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
-  stream.dont_fragment = reader.flag("dont_fragment", false);
-  reader.finish();
-}
-
-double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
-
-std::optional<double> read_backlog(FieldReader& reader) {
-  if (reader.find("max_backlog_s") == nullptr) return std::nullopt;
-  return reader.number("max_backlog_s", 0, 30 * 86'400);
-}
-
-double read_loss_ratio(FieldReader& reader) { return reader.number("max_loss_ratio", 0, 0.999999999, 0); }
-
-void check_duration(const StreamSpec& stream, const std::string& path) {
-  const double duration_s = stream.start_s + static_cast<double>(stream.frames) / stream.rate_fps;
-  if (duration_s > kLongest_s) {
-    throw FieldError(path, fmt::format("{} frames at {} frames/s end after {:.0f} s; the maximum is {:.0f} s (30 days)",
-                                       stream.frames, stream.rate_fps, duration_s, kLongest_s));
-  }
 }
 
 }  // namespace natxy

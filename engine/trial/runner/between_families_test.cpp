@@ -77,7 +77,7 @@ class BetweenFamilies : public testing::Test {
   TrialReport establish(StreamSpec initiator) {
     initiator.selection = Selection::enumerate;
     TrialSpec spec = trial({std::move(initiator)});
-    spec.learn = true;
+    spec.phase1 = true;
     return bed.run(spec);
   }
 

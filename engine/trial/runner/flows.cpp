@@ -89,7 +89,7 @@ Tuple<F> tuple_of(FlowSource<F>& source, std::uint64_t sequence, TupleLanes<F>& 
 template <Family F>
 std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                    std::size_t stream) {
-  if (spec.learn) return std::make_unique<RecordConnection<F>>(*connections.seen.of<F>());
+  if (spec.phase1) return std::make_unique<RecordConnection<F>>(*connections.seen.of<F>());
   switch (spec.streams[stream].kind) {
     case StreamKind::connections:
       return std::make_unique<SameConnection<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));

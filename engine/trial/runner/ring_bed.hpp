@@ -254,7 +254,7 @@ inline TrialSpec phase1(Family family, std::uint64_t connections) {
   StreamSpec initiator = stream("phase 1", Side::left, family, connections);
   initiator.selection = Selection::enumerate;
   TrialSpec spec = trial({initiator});
-  spec.learn = true;
+  spec.phase1 = true;
   return spec;
 }
 

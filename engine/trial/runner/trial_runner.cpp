@@ -45,7 +45,7 @@ class TrialRun {
   TrialRun(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections)
       : spec_{spec}, resources_{resources}, connections_{connections} {
     check_request(spec, resources, connections);
-    for (std::size_t i = 0; spec.learn && i < spec.streams.size(); ++i) begin_connections(spec, i, learned(i));
+    for (std::size_t i = 0; spec.phase1 && i < spec.streams.size(); ++i) begin_connections(spec, i, learned(i));
     const Clock& clock = resources.clock;
     start_ = now_ticks();
     workers_.resize(resources.workers.size());
@@ -205,7 +205,7 @@ class TrialRun {
     report.began = start_;
     report.suspended = suspended;
     report.aborted = aborted;
-    for (std::size_t i = 0; spec_.learn && i < spec_.streams.size(); ++i) {
+    for (std::size_t i = 0; spec_.phase1 && i < spec_.streams.size(); ++i) {
       end_connections(report.streams[i].received, learned(i));
       report.established += learned(i).established;
       // Each pair has public addresses of its own.

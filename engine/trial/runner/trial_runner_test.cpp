@@ -118,6 +118,13 @@ TEST_P(Trials, TellsInWhichBurstsFramesWereLost) {
   std::vector<LostBurst> expected;
   for (std::uint64_t first = 0; first < 1000; first += 200) expected.push_back({first, first + 2, 3});
   EXPECT_EQ(report.streams[0].lost_bursts, expected);
+  EXPECT_FALSE(report.streams[0].lost_stride);
+}
+
+TEST_P(Trials, TellsThatEveryNthFrameWasLostAtAnyRate) {
+  int count = 0;
+  bed.treat = [&](Side, Bytes) { return count++ % 20 == 7 ? 0 : 1; };
+  EXPECT_EQ(bed.run(trial({stream("forward", Side::left, GetParam(), 1000)})).streams[0].lost_stride, 20U);
 }
 
 TEST_P(Trials, AStreamMayBeginLaterAndInBursts) {

@@ -52,7 +52,7 @@ def explain(experiment: Experiment, trials: Iterable[TrialRecord], purpose: Purp
     facts = Facts(experiment, failed)
     cause = next(filter(None, (each(facts) for each in _CAUSES)), "")
     again = period(facts)
-    when = again.lost_what(facts.what) if again else ""
+    when = again.lost_what(facts) if again else ""
     seen = "; ".join(filter(None, (shape(facts), which(facts), when)))
     return ": ".join(filter(None, (seen, cause)))
 
@@ -324,8 +324,8 @@ def _one_way(facts: Facts) -> str | None:
     name = facts.only_direction
     if name is None:
         return None
-    stream = next(each for each in facts.typical.result.streams if each.name == name)
-    what = "nothing arrives" if not stream.received else "frames are lost"
+    of_it = [stream for stream in facts.typical.result.streams if stream.source.direction == name]
+    what = "frames are lost" if any(stream.received for stream in of_it) else "nothing arrives"
     return f"{what} in the direction {name} alone; look at the gateway's routes, rules and interfaces of that direction"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.causes.causes import explain, explain_capacity
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import (
     Cause,
     LostFrame,
@@ -58,7 +58,9 @@ def stream(
     due = within_s if within_s and lost else (None, None)
     ends = [None if each is None else LostFrame(sequence=round(rate * each), due_s=each) for each in due]
     return StreamResult(
-        name=name, planned=planned, sent=planned, received=planned - lost, lost=lost, reordered=0, pacing=pacing,
+        name=name, source=Side.RIGHT if name.startswith("reverse") else Side.LEFT,
+        role=StreamRole.PHASE1 if name == "phase 1" else StreamRole.FOREGROUND,
+        planned=planned, sent=planned, received=planned - lost, lost=lost, reordered=0, pacing=pacing,
         intended_rate_fps=rate, offered_rate_fps=rate, delay=None, sent_per_second=[planned],
         received_per_second=[planned - lost], first_lost=ends[0], last_lost=ends[1], unsent=unsent, duplicate=0,
         corrupt=corrupt, misrouted=misrouted, beyond_window=0,

@@ -193,8 +193,9 @@ class Facts:
     @property
     def only_direction(self) -> str | None:
         """The one of two directions that lost frames in every failure; None if both did, or there is one."""
-        lossy = {stream.name for trial in self.failures for stream in trial.result.streams if stream.lost}
-        return next(iter(lossy)) if len(lossy) == 1 and len(self.typical.result.streams) > 1 else None
+        lossy = {stream.source for trial in self.failures for stream in trial.result.streams if stream.lost}
+        both = {stream.source for stream in self.typical.result.streams}
+        return next(iter(lossy)).direction if len(lossy) == 1 < len(both) else None
 
     # --- loss against rate
 

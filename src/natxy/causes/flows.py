@@ -11,10 +11,10 @@ from typing import Final
 
 from natxy.causes.facts import Facts, missing
 from natxy.causes.shape import percent
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import FieldLosses, StreamResult
 from natxy.plan.model.terms import Order
 from natxy.plan.model.traffic import ActiveConnections
-from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 from natxy.results.trials import TrialRecord
 
 # Nearly all of the loss has to be within the values that are named, and these are not nearly all values.
@@ -94,7 +94,7 @@ def same_each_time(facts: Facts) -> bool:
     by_stream: dict[str, list[tuple[StreamResult, Sequence[int]]]] = {}
     for trial in facts.failures:
         for stream in trial.result.streams:
-            known = stream.lost_flows if _gone(stream) and stream.name not in BACKGROUND_STREAMS else None
+            known = stream.lost_flows if _gone(stream) and stream.role != StreamRole.BACKGROUND else None
             if known and known.marks:
                 by_stream.setdefault(stream.name, []).append((stream, known.marks))
     several = [trials for trials in by_stream.values() if len(trials) > 1]
@@ -136,7 +136,7 @@ def _flows_of(facts: Facts, stream: StreamResult) -> float:
 
 
 def _is_reverse(stream: StreamResult) -> bool:
-    return stream.name.startswith("reverse")
+    return stream.source == Side.RIGHT
 
 
 def _gone(stream: StreamResult) -> int:
@@ -155,7 +155,7 @@ def _of_trial(facts: Facts, trial: TrialRecord) -> Values | None:
 
 
 def _of_stream(facts: Facts, trial: TrialRecord, stream: StreamResult) -> Values | None:
-    if stream.lost_flows is None or stream.name in BACKGROUND_STREAMS or not _all_the_time(stream, trial):
+    if stream.lost_flows is None or stream.role == StreamRole.BACKGROUND or not _all_the_time(stream, trial):
         return None
     turned = facts.experiment.connections is None and _is_reverse(stream)
     orders = facts.experiment.orders.in_reverse if turned else facts.experiment.orders

@@ -3,91 +3,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from natxy.causes.facts import Facts
+from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import LostBurst, StreamResult
 from natxy.plan.model.units import format_duration
+from natxy.plan.procedures.burst import BurstConfig
 from natxy.results.trials import TrialRecord
 
-# Between six bursts at random times, four intervals are like the fifth, or two or three of it, in 1 of 70,000 trials.
+# Of random bursts, five intervals are alike, or two or three times as long where bursts are lacking, in fewer than 1 of
+# 50,000 trials: each of four is within 5 % of the median, or of its double or triple, with a probability of 0.061.
 _FEWEST: Final = 6
-_LACKING: Final = 2
-_LIKE: Final = 0.05
-# A burst that overflows a queue begins a little earlier at higher rates, and frames are due at whole intervals.
+_MOST_LACKING: Final = 2
+_TOLERANCE: Final = 0.05
+# The share of an interval that the spacing of frames blurs is small then.
 _FRAMES_A_PERIOD: Final = 20
+# A gateway that is a little too slow loses its frames as regularly, but at another interval at another rate.
+_RATES_APART: Final = 2
 
 
 @dataclass(frozen=True)
 class Period:
-    """Holds how far apart the bursts of a loss begin: seconds if `timed`, otherwise frames of a stream; and how many
-    frames a burst loses."""
+    """Holds how far apart the bursts of a loss begin: seconds if `timed`, otherwise frames of a stream. A burst loses
+    `lost` frames, of all streams together."""
 
     length: float
     timed: bool
     lost: int
 
-    def lost_what(self, what: str) -> str:
-        """Returns a clause on what is lost, a plural, such as `every 16th frame is lost`."""
+    def lost_what(self, facts: Facts) -> str:
+        """Returns a clause such as `every 16th frame is lost`."""
+        direction = f" in the direction {facts.only_direction}" if facts.only_direction else ""
         if not self.timed:
             number = round(self.length)
             ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-            return f"every {number:,}{ending} {what.removesuffix('s')} is lost"
-        again = f"every {format_duration(float(f'{self.length:.3g}'))}"
-        return f"about {self.lost:,} {what} are lost {again}" if self.lost > 1 else f"one of the {what} is lost {again}"
+            return f"every {number:,}{ending} {facts.what.removesuffix('s')} is lost{direction}"
+        again = f"every {format_duration(float(f'{self.length:.3g}'))}{direction}"
+        return f"about {self.lost:,} {facts.what} are lost {again}" if self.lost > 1 else f"one frame is lost {again}"
 
 
 def period(facts: Facts) -> Period | None:
-    """Returns the period of a loss that is the same at two rates at least, the lowest among them; None if there is
-    none.
+    """Returns the period of a loss that is the same at the lowest rate and at another one at least twice as high; None
+    if there is none."""
+    # Its traffic is periodic itself.
+    if isinstance(facts.experiment.procedure, BurstConfig):
+        return None
+    if stride := _same(facts, lambda stream: stream.lost_stride, tolerance=0):
+        return Period(stride, timed=False, lost=1)
+    if length_s := _same(facts, _interval_s, _TOLERANCE):
+        streams = _lossy([facts.typical])
+        lost = sum(median(burst.lost for burst in stream.lost_bursts) for stream in streams)
+        return Period(length_s, timed=True, lost=round(lost))
+    return None
 
-    At a single rate, a gateway that is a little too slow loses its frames as regularly.
-    """
-    return next(filter(None, (_period(facts, timed) for timed in (True, False))), None)
 
-
-def _period(facts: Facts, timed: bool) -> Period | None:
+def _same(facts: Facts, of_stream: Callable[[StreamResult], float | None], tolerance: float) -> float | None:
+    """Returns the length that all streams which lost frames have at the lowest rate, and at a rate far above it."""
     by_rate: dict[float, list[TrialRecord]] = {}
     for trial in facts.failures:
         by_rate.setdefault(trial.rate_fps, []).append(trial)
-    found = {rate: _of_trials(trials, timed) for rate, trials in by_rate.items()}
-    lowest = found[min(found)]
-    alike = [each for each in found.values() if each and lowest and abs(each - lowest) <= _LIKE * lowest]
-    if lowest is None or len(alike) < 2:
+    lengths = {rate: _common([*map(of_stream, _lossy(trials))], tolerance) for rate, trials in by_rate.items()}
+    lowest = lengths[min(lengths)]
+    if lowest is None:
         return None
-    bursts = [burst.lost for stream in _lossy(facts.lowest) for burst in stream.lost_bursts]
-    return Period(lowest, timed, round(median(bursts)))
+    alike = [rate for rate, length in lengths.items() if length and abs(length - lowest) <= tolerance * lowest]
+    return lowest if max(alike) >= _RATES_APART * min(lengths) else None
 
 
-def _lossy(trials: Iterable[TrialRecord]) -> list[StreamResult]:
-    return [stream for trial in trials for stream in trial.result.streams if stream.lost]
-
-
-def _of_trials(trials: Iterable[TrialRecord], timed: bool) -> float | None:
-    """Returns the period that all streams of some trials have; None if one of them has none or another one."""
-    found = [_of_bursts(stream.lost_bursts, stream.intended_rate_fps, timed) for stream in _lossy(trials)]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found) or max(known) > (1 + _LIKE) * min(known):
+def _common(lengths: Sequence[float | None], tolerance: float) -> float | None:
+    """Returns the length that streams have in common; None if one of them has none or another one."""
+    known = [length for length in lengths if length is not None]
+    if not known or len(known) < len(lengths) or max(known) > (1 + tolerance) * min(known):
         return None
     return median(known)
 
 
-def _of_bursts(bursts: Sequence[LostBurst], rate_fps: float, timed: bool) -> float | None:
-    """Returns how far apart bursts begin; None if they are too few, or not equally far apart."""
+def _lossy(trials: Iterable[TrialRecord]) -> list[StreamResult]:
+    streams = (stream for trial in trials for stream in trial.result.streams)
+    return [stream for stream in streams if stream.lost and stream.role != StreamRole.BACKGROUND]
+
+
+def _interval_s(stream: StreamResult) -> float | None:
+    """Returns the time from the beginning of a burst to that of the next; None if it varies, or bursts are too few."""
+    bursts: Sequence[LostBurst] = stream.lost_bursts
     if len(bursts) < _FEWEST:
         return None
-    if not timed:
-        # A counter of frames does not err.
-        steps = {later.sequence - earlier.sequence for earlier, later in pairwise(bursts)}
-        return float(min(steps)) if len(steps) == 1 else None
-    steps_s = [later.due_s - earlier.due_s for earlier, later in pairwise(bursts)]
-    middle = median(steps_s)
+    intervals_s = [later.due_s - earlier.due_s for earlier, later in pairwise(bursts)]
+    middle_s = median(intervals_s)
+    multiples = [max(1, round(each / middle_s)) for each in intervals_s]
     regular = all(
-        round(step / middle) in range(1, _LACKING + 2) and abs(step - round(step / middle) * middle) <= _LIKE * middle
-        for step in steps_s
+        multiple <= _MOST_LACKING + 1 and abs(each - multiple * middle_s) <= _TOLERANCE * middle_s
+        for each, multiple in zip(intervals_s, multiples, strict=True)
     )
-    return middle if regular and middle * rate_fps >= _FRAMES_A_PERIOD else None
+    return middle_s if regular and middle_s * stream.intended_rate_fps >= _FRAMES_A_PERIOD else None

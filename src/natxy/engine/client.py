@@ -21,7 +21,7 @@ from natxy.engine.messages.ports import (
     PortsOpen,
     PortsOpened,
 )
-from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, TrialResult
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.errors import DutError, EngineDiedError, NatxyError, PlanError, TesterLimitError
@@ -63,14 +63,13 @@ class EngineClient:
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
         return self._call("neighbors.resolve", request, NeighborsResolved, quiet_s=request.timeout_s)
 
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        return self._trial("connections.establish", request, request.drain_s, on_progress)
-
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        return self._trial("connections.validate", request, request.drain_s, on_progress)
-
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        return self._trial("trial.run", request, request.drain_s, on_progress)
+        try:
+            return self._call("trial.run", request, TrialResult, quiet_s=request.drain_s, on_progress=on_progress)
+        except BaseException:
+            # Ctrl-C, or an error of the progress callback.
+            self.abort()
+            raise
 
     def abort(self) -> None:
         with contextlib.suppress(EngineDiedError):
@@ -78,14 +77,6 @@ class EngineClient:
 
     def close(self) -> None:
         self._pipe.close("trial.abort", "ports.close")
-
-    def _trial(self, method: str, request: BaseModel, drain_s: float, on_progress: OnProgress) -> TrialResult:
-        try:
-            return self._call(method, request, TrialResult, quiet_s=drain_s, on_progress=on_progress)
-        except BaseException:
-            # Ctrl-C, or an error of the progress callback.
-            self.abort()
-            raise
 
     def _call(
         self,

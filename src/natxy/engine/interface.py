@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
-from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, TrialResult
 
 OnProgress = Callable[[Progress], None] | None
@@ -24,12 +24,6 @@ class Engine(Protocol):
 
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
         """Resolves the DUT's MAC addresses. DutError when the DUT does not answer."""
-
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Runs phase 1 (RFC 9693 §4.2) with a new state table."""
-
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        """Sends one reply through each connection of the state table (RFC 9693 §4.6)."""
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         """Runs one trial."""

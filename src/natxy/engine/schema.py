@@ -15,7 +15,7 @@ from natxy.engine.messages.ports import (
     PortsOpen,
     PortsOpened,
 )
-from natxy.engine.messages.requests import EstablishRequest, TrialRequest, ValidateRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, TrialResult
 from natxy.plan.model.json_schema import schema_text, simplified
 
@@ -26,8 +26,6 @@ _MESSAGES = (
     PortsOpened,
     NeighborsResolve,
     NeighborsResolved,
-    EstablishRequest,
-    ValidateRequest,
     TrialRequest,
     TrialResult,
     Progress,

@@ -23,7 +23,7 @@ from natxy.engine.messages.ports import (
     PortsOpened,
     PortSpec,
 )
-from natxy.engine.messages.requests import EstablishRequest, StreamSpec, TrialRequest, ValidateRequest, validation_name
+from natxy.engine.messages.requests import StreamSpec, TrialRequest
 from natxy.engine.messages.results import Cause, Progress, SourceSpread, TrialResult, Verdict
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError
 
@@ -39,7 +39,6 @@ _SPARE: Final = 1.5
 _ORDER: Final = (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)
 
 OfPair = TypeVar("OfPair", PortSpec, NeighborSide, StreamSpec)
-Request = TrialRequest | EstablishRequest | ValidateRequest
 _News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
 
 
@@ -96,24 +95,8 @@ class Testers:
                 resolved += engine.resolve_neighbors(own).neighbors
         return NeighborsResolved(neighbors=resolved)
 
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        streams = [request.stream, *request.further]
-        requests: dict[Tester, Request] = {
-            tester: request.model_copy(update={"stream": first, "further": further})
-            for tester, (first, *further) in self._of_testers(streams).items()
-        }
-        return self._run(requests, [stream.name for stream in streams], on_progress)
-
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        pairs = [request.pair, *request.further]
-        requests: dict[Tester, Request] = {}
-        for tester in self._testers:
-            if own := [pair for pair in pairs if pair in tester.pairs]:
-                requests[tester] = request.model_copy(update={"pair": own[0], "further": own[1:]})
-        return self._run(requests, [validation_name(pair) for pair in pairs], on_progress)
-
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        requests: dict[Tester, Request] = {
+        requests: dict[Tester, TrialRequest] = {
             tester: request.model_copy(update={"streams": streams})
             for tester, streams in self._of_testers(request.streams).items()
         }
@@ -122,7 +105,9 @@ class Testers:
     def _of_testers(self, streams: Sequence[StreamSpec]) -> dict[Tester, list[StreamSpec]]:
         return {tester: own for tester in self._testers if (own := tester.own(streams))}
 
-    def _run(self, requests: Mapping[Tester, Request], names: Sequence[str], on_progress: OnProgress) -> TrialResult:
+    def _run(
+        self, requests: Mapping[Tester, TrialRequest], names: Sequence[str], on_progress: OnProgress
+    ) -> TrialResult:
         """Runs a trial at all testers that have a part in it, from the same moment on; one alone begins at once.
         Returns the streams in the order of `names`.
 
@@ -132,11 +117,11 @@ class Testers:
         if len(requests) == 1:
             ((alone, request),) = requests.items()
             with alone.named() as engine:
-                result = _answer(engine, request, on_progress)
+                result = engine.run_trial(request, on_progress)
             return _merged(names, {alone: result})
         offsets = {tester: _offset(tester) for tester in requests}
         start_ns = now_ns() + round(self._lead_s * 1e9)
-        timed: dict[Tester, Request] = {
+        timed: dict[Tester, TrialRequest] = {
             tester: request.model_copy(update={"begin_at_ns": start_ns + offsets[tester].offset_ns})
             for tester, request in requests.items()
         }
@@ -160,14 +145,6 @@ class Testers:
         _close(self._testers)
 
 
-def _answer(engine: TimedEngine, request: Request, on_progress: OnProgress) -> TrialResult:
-    if isinstance(request, EstablishRequest):
-        return engine.establish(request, on_progress)
-    if isinstance(request, ValidateRequest):
-        return engine.validate(request, on_progress)
-    return engine.run_trial(request, on_progress)
-
-
 def _offset(tester: Tester) -> ClockOffset:
     with tester.named() as engine:
         return measured_offset(engine)
@@ -181,7 +158,7 @@ def _close(testers: Collection[Tester]) -> None:
             list(threads.map(lambda tester: tester.engine.close(), testers))
 
 
-def _run_at_once(requests: Mapping[Tester, Request], on_progress: OnProgress) -> dict[Tester, TrialResult]:
+def _run_at_once(requests: Mapping[Tester, TrialRequest], on_progress: OnProgress) -> dict[Tester, TrialResult]:
     """Runs each tester's part of a trial, and returns when all have ended. Raises the first error, after the others
     have been told to end."""
     news: _News = SimpleQueue()
@@ -213,11 +190,11 @@ def _run_at_once(requests: Mapping[Tester, Request], on_progress: OnProgress) ->
     return {tester: results[number] for number, tester in enumerate(testers)}
 
 
-def _tell(news: _News, number: int, tester: Tester, request: Request) -> None:
+def _tell(news: _News, number: int, tester: Tester, request: TrialRequest) -> None:
     """Runs one tester's part of a trial, and tells what comes of it."""
     try:
         with tester.named() as engine:
-            news.put((number, _answer(engine, request, lambda progress: news.put((number, progress)))))
+            news.put((number, engine.run_trial(request, lambda progress: news.put((number, progress)))))
     except BaseException as error:
         news.put((number, error))
 
@@ -288,7 +265,7 @@ def _joined(sources: Sequence[SourceSpread | None]) -> SourceSpread | None:
     )
 
 
-def _late_ns(request: Request, result: TrialResult) -> int:
+def _late_ns(request: TrialRequest, result: TrialResult) -> int:
     """Returns by how much the engine began later than it was asked to."""
     assert request.begin_at_ns is not None
     assert result.began_ns is not None

@@ -12,23 +12,22 @@ import pytest
 
 from natxy.engine.clocks import measured_offset, now_ns
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import EngineClock, PortMedium, PortsOpen, PortsOpened, PortSpec
 from natxy.engine.messages.requests import (
-    EstablishRequest,
     FrameFormat,
     StreamSpec,
     TrialLimits,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import Cause, Progress, SourceSpread, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
-from natxy.engine.testers import Request, Tester, Testers
+from natxy.engine.testers import Tester, Testers
 from natxy.errors import EngineDiedError
 from natxy.plan.gateways.simulated import SimulatedConfig
 from tests.support.command import HANG_S
+from tests.support.engine_trials import phase1_of, validation_of
 
 HOUR_NS = 3600 * 10**9
 # On a busy machine, to read a clock takes long.
@@ -65,22 +64,17 @@ class Part(SimulatedEngine):
         return super().open_ports(request)
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        if request.phase1 or request.streams[0].role == StreamRole.VALIDATION:
+            self.pairs += [stream.pair for stream in request.streams]
+            made = super().run_trial(request, on_progress)
+            return self.begun(request, made.model_copy(update={"sources": self.sources} if request.phase1 else {}))
         self.trials.append(request)
         self.during()
         result = super().run_trial(request, on_progress)
         self.measured.set()
         return self.begun(request, result.model_copy(update=self.answer))
 
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        self.pairs += [stream.pair for stream in (request.stream, *request.further)]
-        made = super().establish(request, on_progress).model_copy(update={"sources": self.sources})
-        return self.begun(request, made)
-
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        self.pairs += [request.pair, *request.further]
-        return self.begun(request, super().validate(request, on_progress))
-
-    def begun(self, request: Request, result: TrialResult) -> TrialResult:
+    def begun(self, request: TrialRequest, result: TrialResult) -> TrialResult:
         if request.begin_at_ns is None:
             return result
         return result.model_copy(update={"began_ns": request.begin_at_ns + self.late_ns})
@@ -161,22 +155,19 @@ def test_phase_1_and_its_validation_are_those_of_the_pair() -> None:
     one, other = Part(), Part()
     testers = both(one, other)
     first = stream(1)
-    made = testers.establish(EstablishRequest(stream=first, seed=1, drain_s=0))
+    made = testers.run_trial(phase1_of(first, drain_s=0))
     assert made.established == 1000
-    testers.validate(ValidateRequest(pair=1, frame=first.frame, rate_fps=1000, seed=1, drain_s=0))
+    testers.run_trial(validation_of(first, rate_fps=1000, drain_s=0))
     assert (one.pairs, other.pairs) == ([], [1, 1])
 
 
 def test_phase_1_and_its_validation_may_be_those_of_all_pairs() -> None:
     one, other = Part(), Part()
     testers = both(one, other)
-    first, *further = (stream(pair) for pair in range(3))
-    made = testers.establish(EstablishRequest(stream=first, further=further, seed=1, drain_s=0, limits=PATIENT))
+    initiators = [stream(pair) for pair in range(3)]
+    made = testers.run_trial(phase1_of(*initiators, drain_s=0, limits=PATIENT))
     assert (made.verdict, made.established) == (Verdict.PASS, 3000)
-    request = ValidateRequest(
-        pair=0, further=[1, 2], frame=first.frame, rate_fps=1000, seed=1, drain_s=0, limits=PATIENT
-    )
-    validated = testers.validate(request)
+    validated = testers.run_trial(validation_of(*initiators, rate_fps=1000, drain_s=0, limits=PATIENT))
     assert [(each.name, each.received) for each in validated.streams] == [
         ("validation", 1000), ("validation 2", 1000), ("validation 3", 1000),
     ]  # fmt: skip
@@ -194,15 +185,15 @@ def test_public_addresses_of_all_testers_are_told_together() -> None:
     one, other = Part(), Part()
     one.sources = spread(2000, 2, (900, 1100), "198.19.0.4", "198.19.0.5")
     other.sources = spread(1000, 3, (300, 400), "198.19.1.4", "198.19.1.6")
-    request = EstablishRequest(stream=stream(0), further=[stream(1)], seed=1, drain_s=0, limits=PATIENT)
-    found = both(one, other).establish(request).sources
+    request = phase1_of(stream(0), stream(1), drain_s=0, limits=PATIENT)
+    found = both(one, other).run_trial(request).sources
     assert found == spread(3000, 5, (300, 1100), "198.19.0.4", "198.19.1.6")
     other.sources = other.sources.model_copy(update={"endpoints": None, "lowest_port": None, "highest_port": None})
-    found = both(one, other).establish(request).sources
+    found = both(one, other).run_trial(request).sources
     assert found
     assert (found.endpoints, found.lowest_port, found.highest_port) == (None, 900, 1100)
     other.sources = None
-    assert both(one, other).establish(request).sources is None
+    assert both(one, other).run_trial(request).sources is None
 
 
 def test_all_begin_at_the_same_moment_of_clocks_that_differ() -> None:

@@ -156,7 +156,7 @@ def test_pairs_share_the_rate_and_have_streams_of_their_own() -> None:
 
 def test_each_pair_has_connections_of_its_own() -> None:
     experiment = only(pairs=2, **NAT)
-    first, second = (establish_request(experiment, 1000, 7, pair).stream for pair in (0, 1))
+    first, second = (establish_request(experiment, 1000, 7, pair).streams[0] for pair in (0, 1))
     assert (first.pair, first.name, second.pair, second.name) == (0, "phase 1", 1, "phase 1 2")
     assert first.frames == second.frames == 5000
     assert second.flows is not None

@@ -53,7 +53,7 @@ def send_probes(engine: Engine, experiment: Experiment, openings: int = 1, pair:
         while not any(passage.good for passage in tried):
             if len(tried) == openings:
                 return [together(tried)]
-            tried += passages(engine.establish(request), [request.stream])
+            tried += passages(engine.run_trial(request), request.streams)
     of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, _SEED, frames=FRAMES)
     of_pair = [stream for stream in of_all.streams if stream.pair == pair]
     traffic = with_foreground(of_all.model_copy(update={"streams": of_pair}), lambda _: {"burst": _BURST})

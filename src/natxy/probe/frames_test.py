@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import EstablishRequest, StreamKind, TrialRequest
+from natxy.engine.messages.requests import StreamKind, TrialRequest
 from natxy.engine.messages.results import ForeignSample, TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -33,11 +33,7 @@ def experiment(**settings: Any) -> Experiment:
 class NotingEngine(SimulatedEngine):
     def __init__(self, **config: Any) -> None:
         super().__init__(SimulatedDut(SimulatedConfig(**{"buffer_frames": 64} | config)))
-        self.asked: list[EstablishRequest | TrialRequest] = []
-
-    def establish(self, request: EstablishRequest, on_progress: Any = None) -> TrialResult:
-        self.asked.append(request)
-        return super().establish(request, on_progress)
+        self.asked: list[TrialRequest] = []
 
     def run_trial(self, request: TrialRequest, on_progress: Any = None) -> TrialResult:
         self.asked.append(request)
@@ -48,7 +44,6 @@ def test_stateless_traffic_is_one_flow_each_way_in_bursts() -> None:
     engine = NotingEngine()
     found = send_probes(engine, experiment(frame_size=128))
     (trial,) = engine.asked
-    assert isinstance(trial, TrialRequest)
     assert [(stream.source, stream.frames, stream.burst) for stream in trial.streams] == [
         (Side.LEFT, FRAMES, 8),
         (Side.RIGHT, FRAMES, 8),
@@ -63,7 +58,6 @@ def test_only_the_experiments_directions_are_probed() -> None:
     engine = NotingEngine()
     send_probes(engine, experiment(directions="reverse"))
     (trial,) = engine.asked
-    assert isinstance(trial, TrialRequest)
     assert [stream.source for stream in trial.streams] == [Side.RIGHT]
 
 
@@ -79,9 +73,9 @@ def test_with_connections_the_frames_are_those_of_one(settings: dict[str, Any]) 
     engine = NotingEngine()
     found = send_probes(engine, experiment(**settings))
     opened, trial = engine.asked
-    assert isinstance(opened, EstablishRequest)
-    assert opened.stream.frames == 1
-    assert isinstance(trial, TrialRequest)
+    assert opened.phase1
+    assert opened.streams[0].frames == 1
+    assert not trial.phase1
     assert [stream.kind for stream in trial.streams] == [StreamKind.CONNECTIONS, StreamKind.REPLIES]
     assert [passage.arrived for passage in found] == [FRAMES, FRAMES]
 
@@ -108,7 +102,6 @@ def test_background_traffic_is_left_out() -> None:
     mixed = experiment(translation="siit", background={"share": "50%"}, connections=None)
     send_probes(engine, mixed)
     (trial,) = engine.asked
-    assert isinstance(trial, TrialRequest)
     assert [stream.name for stream in trial.streams] == ["forward", "reverse"]
 
 
@@ -121,7 +114,6 @@ def seen(*samples: ForeignSample) -> tuple[Any, Any]:
     engine = NotingEngine()
     send_probes(engine, experiment(frame_size=64))
     (trial,) = engine.asked
-    assert isinstance(trial, TrialRequest)
     result = engine.run_trial(trial).model_copy(update={"samples": [*samples]})
     forward, reverse = passages(result, trial.streams)
     return forward, reverse

@@ -13,7 +13,7 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborsResolve, NeighborsResolved, ResolvedNeighbor
-from natxy.engine.messages.requests import EstablishRequest, TrialRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -80,15 +80,11 @@ class Engine(SimulatedEngine):
             ]
         )
 
-    def establish(self, request: EstablishRequest, on_progress: Any = None) -> TrialResult:
-        result = super().establish(request, on_progress)
-        if not self.closed:
-            return result
-        nothing = result.streams[0].model_copy(update={"received": 0})
-        return result.model_copy(update={"streams": [nothing], "established": 0})
-
     def run_trial(self, request: TrialRequest, on_progress: Any = None) -> TrialResult:
         result = super().run_trial(request, on_progress)
+        if request.phase1:
+            none = {"streams": [result.streams[0].model_copy(update={"received": 0})], "established": 0}
+            return result.model_copy(update=none if self.closed else {})
         self.trials += 1
         if self.trials > self.blocked:
             return result

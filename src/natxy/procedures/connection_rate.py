@@ -70,7 +70,7 @@ def validate(repetition: Repetition, attempt: Attempt, *pairs: int) -> TrialResu
         TrialKind.VALIDATE,
         Purpose.MEASURE,
         rate_fps,
-        lambda seed, on_progress: repetition.engine.validate(
+        lambda seed, on_progress: repetition.engine.run_trial(
             validate_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
         ),
     )

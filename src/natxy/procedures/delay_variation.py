@@ -37,7 +37,7 @@ class Pdv(Procedure[PdvConfig]):
             figures={"pdv": None if unknown else max(variations.values())}
             | by_direction("pdv", variations)
             | by_direction("min_delay", {name: float(each.least_ns) for name, each in delays.items()})
-            | by_direction("lost", lost(result.streams), sum),
+            | by_direction("lost", lost(result.streams)),
             remark=unknown,
             curves=tuple(delay_curve(name, _points(each)) for name, each in of_streams.items() if each),
         )
@@ -63,7 +63,7 @@ class Ipdv(Procedure[IpdvConfig]):
             | by_direction("min", least)
             | by_direction("median", {name: float(each.percentile(50)) for name, each in variations.items()})
             | by_direction("max", largest)
-            | by_direction("lost", lost(result.streams), sum),
+            | by_direction("lost", lost(result.streams)),
             remark=unknown,
         )
 

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import DelayVariation, StreamResult, TrialResult
 from natxy.plan.procedures.delay_variation import IpdvConfig
 from natxy.procedures.common.repetition import Repetition
@@ -17,7 +18,8 @@ def test_the_extremes_of_variations_are_known_without_a_histogram(monkeypatch: p
 
     def stream(name: str, **variation: int) -> StreamResult:
         values: dict[str, Any] = {"p1_ns": 0, "median_ns": 0, "p99_ns": 0} | variation
-        fields: dict[str, Any] = {"name": name, "lost": 0, "ipdv": DelayVariation(**values)}
+        own: dict[str, Any] = {"name": name, "source": Side.LEFT, "role": StreamRole.FOREGROUND, "lost": 0}
+        fields = own | {"ipdv": DelayVariation(**values)}
         return StreamResult.model_construct(**fields)
 
     recorded: dict[str, Any] = {

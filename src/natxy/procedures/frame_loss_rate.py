@@ -18,8 +18,8 @@ from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import sample_of, valid_step
-from natxy.procedures.common.streams import is_of, traffic_request
-from natxy.procedures.common.traffic import by_direction, traffic_step
+from natxy.procedures.common.streams import traffic_request
+from natxy.procedures.common.traffic import by_direction, of_directions, traffic_step
 from natxy.results.curves import Axis, Curve
 from natxy.search.contradictions import Contradicted, Trials
 from natxy.search.outcome import Attempt
@@ -72,7 +72,7 @@ class FrameLossRate(Procedure[FrameLossRateConfig]):
 
 def _lost_percent(result: TrialResult, direction: str) -> float | None:
     """Returns the loss of a direction's foreground, of all pairs of interfaces together; None if it has none."""
-    own = [stream for stream in result.streams if is_of(stream.name, direction)]
+    own = of_directions(result.streams)[direction]
     return 100 * sum(stream.lost for stream in own) / sum(stream.planned for stream in own) if own else None
 
 

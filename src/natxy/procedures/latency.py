@@ -30,6 +30,7 @@ from natxy.procedures.common.traffic import (
     foreground,
     highest,
     of_directions,
+    of_each_direction,
     silent,
 )
 from natxy.results.statistics import percentile, summarize
@@ -93,14 +94,14 @@ class Latency(_TaggedStream[LatencyConfig]):
         summaries = {direction: summarize(values) for direction, values in joined.items()}
         typical = {direction: summary.median if summary else None for direction, summary in summaries.items()}
         worst = {direction: percentile(values, 99.9) if values else None for direction, values in joined.items()}
-        lost = {stream: float(given.count(None)) for stream, given in tagged.items()}
+        lost = of_each_direction(result.streams, lambda stream: tagged[stream.name].count(None), sum)
         unknown = silent(result.streams, lambda stream: delays[stream.name])
         remarks = (unknown, self._remark({stream: len(given) for stream, given in tagged.items()}))
         return ProcedureResult(
             figures={"tl": None if unknown else highest(typical), "wcl": None if unknown else highest(worst)}
             | by_direction("tl", typical)
             | by_direction("wcl", worst)
-            | by_direction("lost_tagged", lost, sum),
+            | by_direction("lost_tagged", lost),
             remark="; ".join(filter(None, remarks)),
             curves=tuple(
                 delay_curve(stream, [(0, min(values)), *((p, percentile(values, p)) for p in DRAWN_PERCENTILES)])
@@ -137,10 +138,11 @@ class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
         result = self._trial(repetition, 1)
         delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
         lost = [stream for stream, ns in delays.items() if ns is None]
-        latencies = {stream: None if ns is None else float(ns) for stream, ns in delays.items()}
+        latencies = of_each_direction(result.streams, lambda stream: delays[stream.name])
+        lost_tagged = of_each_direction(result.streams, lambda stream: delays[stream.name] is None, sum)
         return ProcedureResult(
             figures={"latency": None if lost else highest(latencies)}
             | by_direction("latency", latencies)
-            | by_direction("lost_tagged", {stream: float(ns is None) for stream, ns in delays.items()}, sum),
+            | by_direction("lost_tagged", lost_tagged),
             remark=f"the tagged frame was lost: {', '.join(lost)}" if lost else "",
         )

@@ -33,7 +33,7 @@ from natxy.procedures.common.rates import off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import by_direction, foreground, highest, traffic_step
+from natxy.procedures.common.traffic import by_direction, highest, of_each_direction, traffic_step
 from natxy.search.outcome import Attempt
 
 # Loss within this last share of the traffic may have continued after it.
@@ -58,10 +58,8 @@ class Reset(Procedure[ResetConfig]):
 
         result = valid_step(recording, 1, repetition.rate, step)
         # Background frames may be too few for an accurate time.
-        lost: dict[str, float | None] = {
-            stream.name: stream.lost / stream.intended_rate_fps for stream in foreground(result.streams)
-        }
-        stamped = {stream.name: _silence_s(stream) for stream in foreground(result.streams)}
+        lost = of_each_direction(result.streams, lambda stream: stream.lost / stream.intended_rate_fps)
+        stamped = of_each_direction(result.streams, _silence_s)
         if not_back := _not_back(result.streams):
             return no_result(self.config, not_back)
         remark = _apart(result.streams) if any(stream.lost for stream in result.streams) else _NO_LOSS

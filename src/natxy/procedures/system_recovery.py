@@ -14,18 +14,18 @@ from natxy.engine.messages.results import Cause, StreamResult, TrialResult
 from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
-from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
 from natxy.plan.procedures.system_recovery import SystemRecoveryConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import by_direction, highest, traffic_step
+from natxy.procedures.common.traffic import by_direction, highest, of_each_direction, traffic_step
 
 # Tolerates any loss of the overload but the loss of every frame.
 ANY_LOSS: Final = 1 - 1e-9
 AFTERWARDS: Final = " at half the rate"
+_NO_LOSS: Final = "the overload lost nothing: the gateway forwards more than that"
 
 LEAST_OVERLOAD_S: Final = 60.0
 """RFC 2544 §26.5."""
@@ -59,26 +59,22 @@ class SystemRecovery(Procedure[SystemRecoveryConfig]):
 
 
 def _recovered(result: TrialResult) -> ProcedureResult:
-    streams = {stream.name: stream for stream in result.streams}
-    offered = {name: streams[name] for name in (*STREAMS, *BACKGROUND_STREAMS) if name in streams}
-    losses: dict[str, float | None] = {name: 100 * found.lost / found.planned for name, found in offered.items()}
+    # In the order of `_request`.
+    overload, afterwards = result.streams[::2], result.streams[1::2]
+    losses = of_each_direction(overload, lambda stream: 100 * stream.lost / stream.planned)
     figures = {"recovery": None, **by_direction("recovery", {}), **by_direction("overload_loss", losses)}
     if result.cause == Cause.BACK_PRESSURE:
         return ProcedureResult(figures, remark=f"the overload could not be offered: {result.reason}")
-    afterwards = {name: streams[name + AFTERWARDS] for name in offered}
-    if losing := [name for name, found in afterwards.items() if _lost_to_the_end(found)]:
+    both = [*zip(overload, afterwards, strict=True)]
+    if losing := [offered.name for offered, found in both if _lost_to_the_end(found)]:
         return ProcedureResult(figures, remark=f"frames are lost to the end, {', '.join(losing)}: raise `recovery`")
-    times: dict[str, float | None] = {
-        name: found.last_lost.due_s - _overload_s(offered[name]) if found.last_lost else 0.0
-        for name, found in afterwards.items()
-    }
     # A direction has recovered once its background traffic has recovered as well.
-    both = {
-        own: highest({each: times.get(each) for each in (own, native)})
-        for own, native in zip(STREAMS, BACKGROUND_STREAMS, strict=True)
-    }
-    remark = "" if any(losses.values()) else "the overload lost nothing: the gateway forwards more than that"
-    return ProcedureResult(figures | {"recovery": highest(both)} | by_direction("recovery", both), remark=remark)
+    times: dict[str, float | None] = {}
+    for offered, found in both:
+        recovered_s = found.last_lost.due_s - _overload_s(offered) if found.last_lost else 0.0
+        times[found.source.direction] = max(recovered_s, times.get(found.source.direction) or 0.0)
+    remark = "" if any(stream.lost for stream in overload) else _NO_LOSS
+    return ProcedureResult(figures | {"recovery": highest(times)} | by_direction("recovery", times), remark=remark)
 
 
 def _lost_to_the_end(stream: StreamResult) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import Cause, LostFrame, StreamResult, TrialResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
@@ -48,7 +49,9 @@ def test_background_traffic_stays_interleaved_with_its_own_half() -> None:
 
 def stream(name: str, lost: int = 0, last: tuple[int, float] | None = None, planned: int = 1000) -> StreamResult:
     last_lost = LostFrame(sequence=last[0], due_s=last[1]) if last else None
-    values: dict[str, Any] = {"name": name, "planned": planned, "lost": lost, "intended_rate_fps": 500.0}
+    source = Side.RIGHT if name.startswith("reverse") else Side.LEFT
+    said: dict[str, Any] = {"name": name, "source": source, "role": StreamRole.FOREGROUND}
+    values = said | {"planned": planned, "lost": lost, "intended_rate_fps": 500.0}
     return StreamResult.model_construct(**values, last_lost=last_lost)
 
 

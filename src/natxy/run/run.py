@@ -84,11 +84,6 @@ def resume_plan(
         # Another commit of the same version may resume it.
         if earlier.natxy_version.partition("+")[0] != __version__:
             raise PlanError(f"{folder} was measured by natxy {earlier.natxy_version}, this is {full_version()}")
-        if "order" not in earlier.plan:
-            raise PlanError(
-                f"{folder} was measured by an earlier build, which knew no `order` of repetitions: resume it with that "
-                "build, or start a new run with its plan.yaml"
-            )
         # Another build of the same version may write the fields in another order, which ruamel's `!=` does not allow.
         is_the_plan = earlier.plan == parse(plan.to_yaml())
         if not is_the_plan or [each.name for each in earlier.experiments] != [each.name for each in plan.experiments]:

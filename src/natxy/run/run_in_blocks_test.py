@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from natxy.errors import EngineDiedError, PlanError, TesterLimitError
+from natxy.errors import EngineDiedError, TesterLimitError
 from natxy.events.listener import RunListener
 from natxy.events.run import BlockStarted, RepetitionStarted
 from natxy.plan.yaml.loading import load_plan
@@ -16,14 +15,13 @@ from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.connection_rate import ConnectionRate
 from natxy.report.words import states
-from natxy.results import RESULTS_FILE
 from natxy.results.analysis.ratios import precision
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, State
 from natxy.results.trials import TrialKind
 from natxy.run.folder import PLAN_FILE
 from natxy.run.run import resume_plan
-from natxy.run.run_test import FORWARDING, PHASE2, RATE, EngineDies, Fails, lose_the_second_result, measure, medians
+from natxy.run.run_test import FORWARDING, PHASE2, RATE, EngineDies, lose_the_second_result, measure, medians
 
 
 class Turns(RunListener):
@@ -182,13 +180,3 @@ def test_repetitions_end_at_the_most_that_the_plan_allows(tmp_path: Path) -> Non
     (experiment,) = run.experiments
     assert len(experiment.values) == 5
     assert states.precision(experiment).endswith("% after 5, the most allowed; ±0.5 % not reached")
-
-
-def test_a_run_that_knew_no_order_is_not_resumed(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt):
-        measure(folder, FORWARDING, listener=Fails(KeyboardInterrupt()))
-    with sqlite3.connect(folder / RESULTS_FILE) as db:
-        db.execute("UPDATE run SET plan_yaml = replace(plan_yaml, 'order: blocks', '')")
-    with pytest.raises(PlanError, match="earlier build, which knew no `order` of repetitions"):
-        resume_plan(load_plan(folder / PLAN_FILE), folder, RunListener())

@@ -19,7 +19,7 @@ class MachineLoad(BaseModel):
 
     `minute`: the mean load of the last minute. Ticks count the time of all cores since boot; `stolen_ticks` are those
     that a virtual machine's host took away, None when Linux does not report them. `monotonic_s` is the moment itself by
-    the clock that nobody sets; earlier versions of natxy did not store it.
+    the clock that nobody sets.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

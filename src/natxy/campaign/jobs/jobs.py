@@ -65,7 +65,7 @@ def _jobs(
         key = repr(settings[testbed])
         if key not in loaded:
             # The error of a file that is no plan has a line of it, which may be a secret.
-            if run.plan.suffix not in _SUFFIXES:
+            if (folder / run.plan).resolve().suffix.lower() not in _SUFFIXES:
                 raise PlanError(
                     f"the run {run.name}: plan: expected a file whose name ends with {' or '.join(_SUFFIXES)}, got "
                     f"{run.plan}"

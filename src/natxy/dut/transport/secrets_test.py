@@ -72,8 +72,7 @@ def test_what_later_commands_print_is_masked_line_by_line(transport: LocalTransp
         ("{env:}", "no such variable"),
         ("{file:token}", "absolute path"),
         ("{file:/no/such}", "No such file"),
-        ("{file:/dev/zero}", "at most 64 KiB"),
-        ("{file:/dev/null}", "at most 64 KiB"),
+        ("{file:/dev/zero}", "it is a device"),
         ("{file:/}", "Is a directory"),
     ],
 )
@@ -82,3 +81,10 @@ def test_a_secret_that_cannot_be_read_is_named(transport: LocalTransport, word: 
         Secrets().run(transport, ["true", f"x{word}"], timeout_s=10)
     assert [*unreadable_secrets(["true", "{env:NATXY_TOKEN}", f"x{word}"])] == [str(error.value)]
     assert word in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * (1 << 17), b"a\0b", b"\xff"])
+def test_a_secret_is_a_short_text(transport: LocalTransport, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(DutError, match="expected a file with a text of at most 64 KiB"):
+        Secrets().run(transport, ["true", f"{{file:{tmp_path}/token}}"], timeout_s=10)

@@ -27,9 +27,25 @@ class Side(StrEnum):
     def opposite(self) -> Side:
         return Side.RIGHT if self is Side.LEFT else Side.LEFT
 
+    @property
+    def direction(self) -> str:
+        """The direction of what this side sends: `forward` or `reverse`."""
+        return "forward" if self is Side.LEFT else "reverse"
+
 
 Pair = Annotated[int, Field(ge=0, lt=MOST_PAIRS)]
 """The pair of ports that a port, a neighbour or a stream belongs to, from 0 on."""
+
+
+class StreamRole(StrEnum):
+    """Says what a stream is for: `foreground` and `background` traffic (RFC 8219 §5.3), phase 1 of RFC 9693, or its
+    validation by one reply for each connection (RFC 9693 §4.6). Streams of phase 1 make connections, and only other
+    streams of phase 1 are in the same trial; the engine treats all other roles alike."""
+
+    FOREGROUND = "foreground"
+    BACKGROUND = "background"
+    PHASE1 = "phase1"
+    VALIDATION = "validation"
 
 
 class Log(Message):

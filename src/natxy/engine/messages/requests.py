@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from natxy.engine.messages.common import IPAddress, Message, Pair, Side
+from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.testbeds.ports import MOST_PAIRS
@@ -114,6 +114,7 @@ class StreamSpec(Message):
     name: str
     source: Side
     pair: Pair = 0
+    role: StreamRole = StreamRole.FOREGROUND
     kind: StreamKind = StreamKind.FLOWS
     frame: FrameFormat
     rate_fps: Annotated[float, Field(gt=0, le=1e10)]
@@ -154,12 +155,15 @@ class TrialRequest(Message):
 
     The engine waits `drain_s` for residual frames after the last frame (RFC 2544 §23: 2 s). With `drain_ends_early` the
     wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
-    the next trial. The same holds for phase 1 and for its validation. `delay_histogram` requests histograms of delays,
-    of their variation and of the lateness of sending.
+    the next trial. `delay_histogram` requests histograms of delays, of their variation and of the lateness of sending.
 
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
-    as it can when that has passed or is None. The result's `began_ns` says when it did. Phase 1 and its validation have
-    the same field.
+    as it can when that has passed or is None. The result's `began_ns` says when it did.
+
+    If its streams have the role `phase1`, the trial is phase 1 of RFC 9693 (§4.2): frame i of a stream opens connection
+    i, which the responder enters into the state table of the stream's pair, where it replaces those of before. Each
+    stream has a pair of its own, and a `selection`: with `enumerate`, its flow space has at least as many flows as the
+    stream has frames; with `random`, several frames may use one connection, of which each fills an entry.
     """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
@@ -170,46 +174,7 @@ class TrialRequest(Message):
     delay_histogram: bool = False
     begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
 
-
-class EstablishRequest(Message):
-    """Phase 1 (RFC 9693 §4.2): frame i opens connection i, which the responder enters into its state table. Each pair
-    of ports has a table of its own.
-
-    The stream's `frames` is the number of connections. With the `selection` `enumerate`, its flow space must have at
-    least as many flows. With `random`, four-tuples may repeat; then several frames use one connection, of which each
-    fills an entry. The streams of `further` make connections of other pairs at the same time.
-    """
-
-    stream: StreamSpec
-    further: Annotated[list[StreamSpec], Field(max_length=MOST_PAIRS - 1)] = Field(default=[])
-    seed: Annotated[int, Field(ge=0, lt=2**64)]
-    drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
-    drain_ends_early: bool = False
-    limits: TrialLimits = TrialLimits()
-    begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
-
-
-def validation_name(pair: int) -> str:
-    """Returns the name of the stream that validates a pair."""
-    return f"validation {pair + 1}" if pair else "validation"
-
-
-class ValidateRequest(Message):
-    """The validation of a pair's phase 1: the responder sends one reply per connection (RFC 9693 §4.6).
-
-    The pairs of `further` are validated at the same time, each at `rate_fps`. The result has a stream for each pair,
-    named `validation`, for pair 1 `validation 2`, and so on.
-    """
-
-    pair: Pair = 0
-    further: Annotated[list[Pair], Field(max_length=MOST_PAIRS - 1)] = Field(default=[])
-    frame: FrameFormat
-    rate_fps: Annotated[float, Field(gt=0, le=1e10)]
-    order: Order = Order.PSEUDORANDOM
-    max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**64)]
-    drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
-    drain_ends_early: bool = False
-    limits: TrialLimits = TrialLimits()
-    begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
+    @property
+    def phase1(self) -> bool:
+        """True if the trial makes connections."""
+        return self.streams[0].role == StreamRole.PHASE1

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from natxy.engine.messages.common import Message, Pair, Side
+from natxy.engine.messages.common import Message, Pair, Side, StreamRole
 from natxy.untrusted.values import Real, Whole
 
 PortNumber = Annotated[int, Field(ge=0, le=65535)]
@@ -104,7 +104,8 @@ class LostFrame(Message):
 class LostBurst(Message):
     """A part of a stream that begins and ends with a lost frame: `lost` of its `frames` frames.
 
-    The first frame was due `due_s` after the trial's start. Lost frames less than 1 ms apart belong to the same burst.
+    The first frame was due `due_s` after the trial's start. Lost frames belong to the same burst if they are less than
+    1 ms apart, or beside each other.
     """
 
     sequence: Whole
@@ -161,6 +162,9 @@ class StreamResult(Message):
     """
 
     name: str
+    source: Side
+    pair: Pair = 0
+    role: StreamRole
     planned: Whole
     sent: Whole
     unsent: Whole
@@ -183,7 +187,13 @@ class StreamResult(Message):
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
-    lost_bursts: list[LostBurst] = Field(default=[], description="the first 64")
+    lost_bursts: list[LostBurst] = Field(
+        default=[], description="the first 64 of those less than 16,777,216 frames before the end"
+    )
+    lost_stride: Whole | None = Field(
+        default=None,
+        description="the distance of six or more lost frames, which were all of them, if not 1",
+    )
     lost_flows: LostFlows | None = Field(
         default=None, description="null unless the trial failed, and for a stream whose lost frames are unknown or none"
     )
@@ -243,7 +253,7 @@ class SourceSpread(Message):
     of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.
     `lowest` and `highest` are the ends of the addresses, `lowest_port` and `highest_port` those of their ports.
     `endpoints` are pairs of address and port: fewer than connections if the gateway uses a port again for another
-    destination; None for more than 1,024 addresses. What earlier versions did not tell is None.
+    destination; None for more than 1,024 addresses.
     """
 
     connections: Whole

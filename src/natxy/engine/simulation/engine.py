@@ -14,16 +14,9 @@ from itertools import accumulate, groupby, pairwise
 from typing import Final
 
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
-from natxy.engine.messages.requests import (
-    EstablishRequest,
-    StreamKind,
-    StreamSpec,
-    TrialRequest,
-    ValidateRequest,
-    validation_name,
-)
+from natxy.engine.messages.requests import StreamKind, StreamSpec, TrialRequest
 from natxy.engine.messages.results import Cause, Pacing, Progress, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.engine.simulation.dut import SimulatedDut
@@ -107,8 +100,15 @@ class SimulatedEngine:
     def resolve_neighbors(self, request: NeighborsResolve) -> NeighborsResolved:
         return NeighborsResolved(neighbors=[])
 
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        streams = [request.stream, *request.further]
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        if request.phase1:
+            return self._establish(request, on_progress)
+        if request.streams[0].role == StreamRole.VALIDATION:
+            return self._validate(request, on_progress)
+        return self._carry(request, on_progress)
+
+    def _establish(self, request: TrialRequest, on_progress: OnProgress) -> TrialResult:
+        streams = request.streams
         self._dut.begin_trial(request.seed, streams)
         # Frames of a connection that exists already pass with it.
         distinct = [_distinct(stream) for stream in streams]
@@ -146,23 +146,10 @@ class SimulatedEngine:
             other.made = min(other.made, left)
             left -= other.made
 
-    def validate(self, request: ValidateRequest, on_progress: OnProgress = None) -> TrialResult:
-        streams = [
-            StreamSpec(
-                name=validation_name(pair),
-                source=Side.RIGHT,
-                pair=pair,
-                kind=StreamKind.REPLIES,
-                frame=request.frame,
-                rate_fps=request.rate_fps,
-                frames=self._require_phase1(pair).asked,
-                order=request.order,
-                max_loss_ratio=request.max_loss_ratio,
-            )
-            for pair in (request.pair, *request.further)
-        ]
+    def _validate(self, request: TrialRequest, on_progress: OnProgress) -> TrialResult:
+        streams = request.streams
         self._dut.begin_trial(request.seed, streams)
-        share = self._dut.validated(len(streams) * request.rate_fps)
+        share = self._dut.validated(sum(stream.rate_fps for stream in streams))
         late = [self._expired(stream) for stream in streams]
         arrived: list[tuple[StreamSpec, int]] = []
         for stream, missing in zip(streams, late, strict=True):
@@ -187,13 +174,13 @@ class SimulatedEngine:
         offered, lifetime_s = self._require_phase1(stream.pair).offered, self._dut.config.lifetime
         return expired(offered, lifetime_s, self.elapsed_s, stream.rate_fps, stream.order)
 
-    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+    def _carry(self, request: TrialRequest, on_progress: OnProgress) -> TrialResult:
         self._dut.begin_trial(request.seed, request.streams)
         # A restart during the trial has an outage of its own.
         clears = self._dut.table.clears
         self._pass_time(request, on_progress)
         # Traffic that the gateway does not translate has no flow cost.
-        flows = max(self._flows(stream) for stream in request.streams if not stream.interleaved_with)
+        flows = max(self._flows(stream) for stream in request.streams if stream.role != StreamRole.BACKGROUND)
         through: dict[float, Carried] = {}
         for start_s, together in groupby(sorted(request.streams, key=_start_s), _start_s):
             through[start_s] = self._dut.carry([*together], flows)
@@ -228,7 +215,7 @@ class SimulatedEngine:
         """Returns what a stream loses in a trial that began after so many clearings of the table."""
         config = self._dut.config
         ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
-        if stream.interleaved_with:
+        if stream.role == StreamRole.BACKGROUND:
             ratio = config.background_loss_ratio
         if stream.kind != StreamKind.FLOWS:
             established = self._require_phase1(stream.pair)
@@ -295,7 +282,7 @@ class SimulatedEngine:
     def _result(
         self,
         streams: Sequence[tuple[StreamSpec, int]],
-        request: TrialRequest | EstablishRequest | ValidateRequest,
+        request: TrialRequest,
         on_progress: OnProgress,
         backlogs_s: Sequence[float] = (),
     ) -> TrialResult:
@@ -352,6 +339,9 @@ class SimulatedEngine:
         overrun_ns = round((stream.frames / offered_fps - stream.frames / stream.rate_fps) * 1e9)
         return StreamResult(
             name=stream.name,
+            source=stream.source,
+            pair=stream.pair,
+            role=stream.role,
             planned=stream.frames,
             sent=stream.frames,
             unsent=0,

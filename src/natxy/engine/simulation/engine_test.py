@@ -8,20 +8,19 @@ import pytest
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
     StreamKind,
     StreamSpec,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.engine.messages.results import Cause, Progress, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import NatxyError
 from natxy.plan.gateways.simulated import SimulatedConfig
+from tests.support.engine_trials import phase1_of, validation_of
 
 FRAME = FrameFormat(size=64)
 
@@ -86,38 +85,36 @@ def test_four_tuples_that_are_drawn_repeat() -> None:
     )
     drawn = stream(460).model_copy(update={"flows": flows})
     engine = engine_for(connection_rate_fps=200, table_capacity=432)
-    result = engine.establish(EstablishRequest(stream=drawn, seed=1))
+    result = engine.run_trial(phase1_of(drawn))
     assert (result.established, result.verdict) == (1000, Verdict.PASS)
-    assert engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1)).verdict == Verdict.PASS
+    assert engine.run_trial(validation_of(drawn, rate_fps=100)).verdict == Verdict.PASS
     fast = drawn.model_copy(update={"rate_fps": 470})
-    assert engine.establish(EstablishRequest(stream=fast, seed=1)).verdict == Verdict.FAIL
+    assert engine.run_trial(phase1_of(fast)).verdict == Verdict.FAIL
     small = engine_for(table_capacity=431)
-    assert small.establish(EstablishRequest(stream=drawn, seed=1)).verdict == Verdict.FAIL
+    assert small.run_trial(phase1_of(drawn)).verdict == Verdict.FAIL
 
 
 @pytest.mark.parametrize(("rate_fps", "capacity", "made"), [(500, 2000, 1000), (1000, 2000, 500), (500, 700, 700)])
 def test_connections_are_limited_by_rate_and_table(rate_fps: float, capacity: int, made: int) -> None:
     engine = engine_for(table_capacity=capacity)
-    result = engine.establish(EstablishRequest(stream=stream(rate_fps), seed=1))
+    result = engine.run_trial(phase1_of(stream(rate_fps)))
     assert result.established == made
     assert (result.verdict == Verdict.PASS) == (made == 1000)
-    validated = engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1))
+    validated = engine.run_trial(validation_of(stream(500), rate_fps=100))
     assert validated.streams[0].lost == 1000 - made
 
 
 @pytest.mark.parametrize(("cost", "made"), [(0.0, 1000), (1 / 999, 500), (3 / 999, 250)])
 def test_more_connections_may_cost_more(cost: float, made: int) -> None:
-    result = engine_for(connection_cost=cost, table_capacity=2000).establish(
-        EstablishRequest(stream=stream(500), seed=1)
-    )
+    result = engine_for(connection_cost=cost, table_capacity=2000).run_trial(phase1_of(stream(500)))
     assert result.established == pytest.approx(made, abs=1)
 
 
 @pytest.mark.parametrize(("rate_fps", "lost"), [(400, 0), (800, 500), (2000, 800)])
 def test_a_validation_may_have_a_limit_of_its_own(rate_fps: float, lost: int) -> None:
     engine = engine_for(validation_fps=400, table_capacity=2000)
-    engine.establish(EstablishRequest(stream=stream(500), seed=1))
-    result = engine.validate(ValidateRequest(frame=FRAME, rate_fps=rate_fps, seed=1))
+    engine.run_trial(phase1_of(stream(500)))
+    result = engine.run_trial(validation_of(stream(500), rate_fps=rate_fps))
     assert result.streams[0].lost == lost
 
 
@@ -142,7 +139,7 @@ def test_a_drain_ends_early_if_it_may_and_nothing_was_lost(loss_ratio: float, en
     wait = {"drain_s": 2.0, "drain_ends_early": ends_early}
     engine.run_trial(both(10).model_copy(update=wait))
     assert engine.elapsed_s == pytest.approx(100 + drain_s)
-    engine.establish(EstablishRequest(stream=stream(100), seed=1).model_copy(update=wait))
+    engine.run_trial(phase1_of(stream(100)).model_copy(update=wait))
     assert engine.elapsed_s == pytest.approx(110 + 2 * drain_s)
-    engine.validate(ValidateRequest(frame=FRAME, rate_fps=100, seed=1).model_copy(update=wait))
+    engine.run_trial(validation_of(stream(500), rate_fps=100).model_copy(update=wait))
     assert engine.elapsed_s == pytest.approx(120 + 3 * drain_s)

@@ -4,12 +4,13 @@ from __future__ import annotations
 import pytest
 
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import EstablishRequest, FrameFormat, StreamSpec, TrialRequest, ValidateRequest
+from natxy.engine.messages.requests import FrameFormat, StreamSpec, TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.engine.simulation.stalls import drawn_stalls
 from natxy.plan.gateways.simulated import SimulatedConfig, Stalls
+from tests.support.engine_trials import phase1_of, validation_of
 
 FRAME = FrameFormat(size=64)
 
@@ -66,10 +67,10 @@ def test_the_same_trial_has_the_same_stalls() -> None:
 def test_connections_whose_frames_meet_a_stall_are_not_made() -> None:
     dut = stalling(duration=0.01, every=0.1)
     engine = SimulatedEngine(dut)
-    made = engine.establish(EstablishRequest(stream=stream(Side.LEFT), seed=1)).established
+    made = engine.run_trial(phase1_of(stream(Side.LEFT))).established
     assert made is not None
     assert made <= 50_000 - 500 * (len(dut.stalls) - 1)
-    validated = engine.validate(ValidateRequest(frame=FRAME, rate_fps=50_000, seed=2))
+    validated = engine.run_trial(validation_of(stream(Side.LEFT), rate_fps=50_000, seed=2))
     assert validated.streams[0].received < made
 
 

@@ -8,9 +8,8 @@ from typing import Final
 
 from natxy.plan.model.units import Unit
 
-# The names of a trial's streams.
+# The directions of a trial's streams.
 STREAMS: Final = ("forward", "reverse")
-BACKGROUND_STREAMS: Final = tuple(f"{stream} background" for stream in STREAMS)
 
 # RFC 8219 §7.2 asks a report to state the definition of latency that applies.
 DELAY_DEFINITION: Final = {

@@ -119,11 +119,11 @@ def expiry(bed: Bed, waited_s: float) -> str:
         return ""
     # Only a trial whose start is asked for tells when it began.
     at_once = {"begin_at_ns": 0}
-    made = bed.engine.establish(establish_request(few, rate_fps, bed.plan_seed).model_copy(update=at_once))
+    made = bed.engine.run_trial(establish_request(few, rate_fps, bed.plan_seed).model_copy(update=at_once))
     # A tester that was late made them all the same.
     if any(stream.lost for stream in made.streams):
         return ""
-    replies = bed.engine.validate(validate_request(few, replies_fps, bed.plan_seed).model_copy(update=at_once))
+    replies = bed.engine.run_trial(validate_request(few, replies_fps, bed.plan_seed).model_copy(update=at_once))
     missing = oldest_missing(replies.streams[0])
     if not missing:
         return ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from natxy.dut.base import Gateway
 from natxy.dut.drivers.simulated import SimulatedGateway
-from natxy.engine.messages.requests import EstablishRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import LostFrame, StreamResult, TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -79,14 +79,14 @@ def test_the_lifetime_is_estimated_from_the_oldest_that_are_missing(waited_s: fl
 def test_the_time_before_the_replies_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine, the tester begins late: connections live for 6 s, and replies begin 1 s after phase 1.
     bed = Bed(lifetime="6s")
-    establish = bed.engine.establish
+    run_trial = bed.engine.run_trial
 
-    def and_wait(request: EstablishRequest) -> TrialResult:
-        result = establish(request)
-        bed.engine.elapsed_s += 1
+    def and_wait(request: TrialRequest) -> TrialResult:
+        result = run_trial(request)
+        bed.engine.elapsed_s += request.phase1
         return result
 
-    monkeypatch.setattr(bed.engine, "establish", and_wait)
+    monkeypatch.setattr(bed.engine, "run_trial", and_wait)
     assert lifetime_s(expiry(bed, 10)) == pytest.approx(6, abs=0.15)
 
 

@@ -24,7 +24,7 @@ def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_f
         TrialKind.PHASE1,
         purpose,
         rate_fps,
-        lambda seed, on_progress: repetition.engine.establish(
+        lambda seed, on_progress: repetition.engine.run_trial(
             establish_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
         ),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import pytest
 
 from natxy.engine.interface import OnProgress
-from natxy.engine.messages.requests import EstablishRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
@@ -102,24 +102,24 @@ class Phase1:
     def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
         self.seeds: list[int] = []
         self.failed: set[int] = set()
-        establish = SimulatedEngine.establish
+        run_trial = SimulatedEngine.run_trial
 
         def spoils_a_frame(
-            engine: SimulatedEngine, request: EstablishRequest, on_progress: OnProgress = None
+            engine: SimulatedEngine, request: TrialRequest, on_progress: OnProgress = None
         ) -> TrialResult:
-            result = establish(engine, request, on_progress)
-            if request.stream.rate_fps == RATE_FPS:
-                # These are made to check the gateway's table, and belong to no attempt.
+            result = run_trial(engine, request, on_progress)
+            if not request.phase1 or request.streams[0].rate_fps == RATE_FPS:
+                # Some are made to check the gateway's table, and belong to no attempt.
                 return result
             self.seeds.append(request.seed)
             if not fails(request.seed):
                 return result
             self.failed.add(request.seed)
-            spoilt = {"received": request.stream.frames - 1, "lost": 1, "corrupt": 1}
+            spoilt = {"received": request.streams[0].frames - 1, "lost": 1, "corrupt": 1}
             failed = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "phase 1: 1 frame corrupt"}
             return result.model_copy(update=failed | {"streams": [result.streams[0].model_copy(update=spoilt)]})
 
-        patch.setattr(SimulatedEngine, "establish", spoils_a_frame)
+        patch.setattr(SimulatedEngine, "run_trial", spoils_a_frame)
 
 
 def every_second() -> Callable[[int], bool]:

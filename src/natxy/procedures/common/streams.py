@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
@@ -18,7 +17,6 @@ from natxy.engine.messages.requests import (
     StreamSpec,
     TrialLimits,
     TrialRequest,
-    ValidateRequest,
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment, PortPair
@@ -26,9 +24,7 @@ from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
-from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions
-from natxy.plan.procedures.figures import BACKGROUND_STREAMS
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
 LEAST_BACKLOG_S: Final = 0.005
@@ -63,28 +59,32 @@ def learning_request(experiment: Experiment) -> NeighborsResolve:
     return request.model_copy(update={"neighbors": [*request.neighbors, *hosts]})
 
 
-def establish_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> EstablishRequest:
+def establish_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests phase 1: the first frame of every connection of some of the experiment's pairs of interfaces, which
     share the rate equally; without `pairs`, of the first one."""
     share_fps = rate_fps / max(1, len(pairs))
-    stream, *further = (_initiator(experiment.of_pair(pair), share_fps, pair) for pair in pairs or (0,))
+    streams = [_initiator(experiment.of_pair(pair), share_fps, pair) for pair in pairs or (0,)]
+    return _request(experiment, streams, seed)
+
+
+def _request(experiment: Experiment, streams: Sequence[StreamSpec], seed: int) -> TrialRequest:
     timing = experiment.timing
-    return EstablishRequest(
-        stream=stream,
-        further=further,
+    return TrialRequest(
+        streams=[*streams],
         seed=seed,
         drain_s=timing.drain,
         drain_ends_early=timing.drain_ends_early,
-        limits=_limits(timing),
+        limits=TrialLimits(overrun_floor_s=timing.overrun_floor, max_pause_s=timing.max_pause),
     )
 
 
 def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec:
     assert experiment.connections is not None
     return StreamSpec(
-        name=_of_pair("phase 1", pair),
+        name=_named("phase 1", pair),
         source=Side.LEFT,
         pair=pair,
+        role=StreamRole.PHASE1,
         frame=_frame(experiment, Side.LEFT),
         rate_fps=rate_fps,
         frames=experiment.connections,
@@ -98,24 +98,27 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
     )
 
 
-def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> ValidateRequest:
-    """Requests the validation of what `establish_request` establishes; the pairs share the rate equally."""
+def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
     assert experiment.connections is not None
     share_fps = rate_fps / max(1, len(pairs))
-    first, *further = pairs or (0,)
-    return ValidateRequest(
-        pair=first,
-        further=further,
-        frame=_frame(experiment, Side.RIGHT),
-        rate_fps=share_fps,
-        order=experiment.orders.state_table,
-        max_loss_ratio=_tolerated(experiment, Side.RIGHT),
-        max_backlog_s=_backlog_s(experiment, experiment.connections / share_fps),
-        seed=seed,
-        drain_s=experiment.timing.drain,
-        drain_ends_early=experiment.timing.drain_ends_early,
-        limits=_limits(experiment.timing),
-    )
+    streams = [
+        StreamSpec(
+            name=_named("validation", pair),
+            source=Side.RIGHT,
+            pair=pair,
+            role=StreamRole.VALIDATION,
+            kind=StreamKind.REPLIES,
+            frame=_frame(experiment, Side.RIGHT),
+            rate_fps=share_fps,
+            frames=experiment.connections,
+            order=experiment.orders.state_table,
+            max_loss_ratio=_tolerated(experiment, Side.RIGHT),
+            max_backlog_s=_backlog_s(experiment, experiment.connections / share_fps),
+        )
+        for pair in pairs or (0,)
+    ]
+    return _request(experiment, streams, seed)
 
 
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
@@ -133,43 +136,35 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
     }[experiment.directions or Directions.BIDIRECTIONAL]
     pairs = [experiment.of_pair(number) for number in range(experiment.pair_count)]
     interval_s = experiment.start_interval or 0.0
-    return TrialRequest(
-        streams=[
-            stream if number == 0 else stream.model_copy(update={"name": _of_pair(stream.name, number), "pair": number})
-            for number, pair in enumerate(pairs)
-            for side in sides
-            for stream in _direction(pair, side, rate_fps / len(pairs), frames, number * interval_s)
-        ],
-        seed=seed,
-        drain_s=experiment.timing.drain,
-        drain_ends_early=experiment.timing.drain_ends_early,
-        limits=_limits(experiment.timing),
-    )
+    streams = [
+        stream
+        for number, pair in enumerate(pairs)
+        for side in sides
+        for stream in _direction(pair, side, number, rate_fps / len(pairs), frames, number * interval_s)
+    ]
+    return _request(experiment, streams, seed)
 
 
-def _of_pair(name: str, pair: int) -> str:
+def _named(name: str, pair: int) -> str:
     """Returns the name of a stream, which for a further pair of interfaces ends with the pair's number."""
     return f"{name} {pair + 1}" if pair else name
-
-
-def is_of(stream: str, direction: str) -> bool:
-    """Returns True for the name of the foreground's stream in a direction, of any pair of interfaces."""
-    return stream.removeprefix(direction).lstrip(" 0123456789") == ""
 
 
 def with_foreground(request: TrialRequest, updates: Callable[[StreamSpec], dict[str, Any]]) -> TrialRequest:
     """Returns the request with the fields in `updates(stream)` replaced in every foreground stream."""
     streams = [
-        stream if stream.interleaved_with else stream.model_copy(update=updates(stream)) for stream in request.streams
+        stream if stream.role == StreamRole.BACKGROUND else stream.model_copy(update=updates(stream))
+        for stream in request.streams
     ]
     return request.model_copy(update={"streams": streams})
 
 
 def _direction(
-    experiment: Experiment, side: Side, rate_fps: float, frames: int | None, start_s: float
+    experiment: Experiment, side: Side, number: int, rate_fps: float, frames: int | None, start_s: float
 ) -> list[StreamSpec]:
-    """Returns the foreground and background streams of one sender, whose rates add up to `rate_fps`."""
-    own = _traffic(experiment, side, rate_fps, frames, start_s)
+    """Returns the foreground and background streams of one sender, on the pair of this number, whose rates add up to
+    `rate_fps`."""
+    own = _traffic(experiment, side, number, rate_fps, frames, start_s)
     background = experiment.background
     if background is None or background.share == 0:
         return [own]
@@ -177,8 +172,10 @@ def _direction(
     cycles = max(1, round(own.frames / of))
     share = few / of
     native = StreamSpec(
-        name=BACKGROUND_STREAMS[0 if side == Side.LEFT else 1],
+        name=_named(f"{side.direction} background", number),
         source=side,
+        pair=number,
+        role=StreamRole.BACKGROUND,
         frame=own.frame.model_copy(update={"size": background.frame_size}),
         rate_fps=rate_fps * share,
         frames=cycles * few,
@@ -201,14 +198,17 @@ def _native_flows(links: LinkPair, side: Side) -> FlowSpace:
     )
 
 
-def _traffic(experiment: Experiment, side: Side, rate_fps: float, frames: int | None, start_s: float) -> StreamSpec:
+def _traffic(
+    experiment: Experiment, side: Side, number: int, rate_fps: float, frames: int | None, start_s: float
+) -> StreamSpec:
     duration_s = experiment.traffic_s - start_s
     stateful = experiment.connections is not None
     established = StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES
     active = experiment.active_connections or ActiveConnections()
     return StreamSpec(
-        name="forward" if side == Side.LEFT else "reverse",
+        name=_named(side.direction, number),
         source=side,
+        pair=number,
         kind=established if stateful else StreamKind.FLOWS,
         frame=_frame(experiment, side),
         rate_fps=rate_fps,
@@ -277,7 +277,3 @@ def _arrival(experiment: Experiment, side: Side) -> Family | None:
 def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     size = experiment.sent_frame_size(_family(experiment, side))
     return FrameFormat(size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
-
-
-def _limits(timing: Timing) -> TrialLimits:
-    return TrialLimits(overrun_floor_s=timing.overrun_floor, max_pause_s=timing.max_pause)

@@ -80,7 +80,7 @@ def test_phase_2_takes_its_flows_from_phase_1() -> None:
 
 
 def test_phase_1_enumerates_every_connection_once() -> None:
-    stream = establish_request(experiment(**NAT), 5000, seed=7).stream
+    stream = establish_request(experiment(**NAT), 5000, seed=7).streams[0]
     assert (stream.frames, stream.selection, stream.source) == (60_000, Selection.ENUMERATE, Side.LEFT)
     assert stream.flows is not None
     assert stream.flows.source_address.min is None
@@ -92,7 +92,7 @@ def test_phase_1_enumerates_every_connection_once() -> None:
 
 
 def test_phase_1_may_draw_its_four_tuples() -> None:
-    stream = establish_request(experiment(**NAT, phase1_selection="random"), 5000, seed=7).stream
+    stream = establish_request(experiment(**NAT, phase1_selection="random"), 5000, seed=7).streams[0]
     assert (stream.frames, stream.selection) == (60_000, Selection.RANDOM)
 
 
@@ -101,14 +101,14 @@ def test_phase_1_may_lose_exactly_as_many_connections_as_the_plan_allows(connect
     missing = data.draw(st.integers(1, min(connections - 1, 10**6)))
     own = experiment(gateway="nftables", connections=60_000, phase1_rate="10k")
     own = own.model_copy(update={"connections": connections, "phase1_loss": missing})
-    stream = establish_request(own, 5000, seed=7).stream
+    stream = establish_request(own, 5000, seed=7).streams[0]
     # As the engine rounds it.
     assert math.floor(stream.max_loss_ratio * stream.frames) == missing
 
 
 def test_without_a_loss_of_its_own_phase_1_loses_nothing() -> None:
     own = experiment(gateway="nftables", connections=60_000, phase1_rate="10k", loss_tolerance="1%")
-    assert establish_request(own, 5000, seed=7).stream.max_loss_ratio == 0
+    assert establish_request(own, 5000, seed=7).streams[0].max_loss_ratio == 0
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_without_a_loss_of_its_own_phase_1_loses_nothing() -> None:
     [("ipv4", "10.0.1.0", 0, 0x0100, 0xFFFE), ("ipv6", "fd00:2:0:1::2", 16, 0, 0xFFFF)],
 )
 def test_varying_addresses(family: str, address: str, low_bit: int, low: int, high: int) -> None:
-    flows = establish_request(experiment(**NAT, addresses="multiple", family=family), 5000, seed=7).stream.flows
+    flows = establish_request(experiment(**NAT, addresses="multiple", family=family), 5000, seed=7).streams[0].flows
     assert flows is not None
     source = flows.source_address
     assert (source.address, source.low_bit, source.min, source.max) == (ip_address(address), low_bit, low, high)
@@ -125,10 +125,10 @@ def test_varying_addresses(family: str, address: str, low_bit: int, low: int, hi
 def test_orders_reach_their_fields() -> None:
     orders = {"source_port": "increasing", "state_table": "decreasing"}
     own = experiment(**NAT, orders=orders)
-    flows = establish_request(own, 5000, seed=7).stream.flows
+    flows = establish_request(own, 5000, seed=7).streams[0].flows
     assert flows is not None
     assert (flows.source_port.order, flows.destination_port.order) == ("increasing", "pseudorandom")
-    assert validate_request(own, 5000, seed=7).order == "decreasing"
+    assert validate_request(own, 5000, seed=7).streams[0].order == "decreasing"
 
 
 def test_ports_and_orders_of_each_direction_reach_its_stream() -> None:
@@ -158,7 +158,7 @@ def test_initiator_and_responder_use_the_connections_in_orders_of_their_own(
     phase2 = experiment(gateway="nftables", connections=60_000, phase1_rate="10k", orders=orders)
     forward, reverse = traffic_request(phase2, 1000, seed=7).streams
     assert (forward.order, reverse.order) == (initiator, responder)
-    assert validate_request(experiment(**NAT, orders=orders), 1000, seed=7).order == responder
+    assert validate_request(experiment(**NAT, orders=orders), 1000, seed=7).streams[0].order == responder
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,13 @@ class TableCheck:
         self._made_by = None
         few = _with_few(bed.experiment)
         _clear(bed)
-        made = bed.engine.establish(establish_request(few, RATE_FPS, bed.plan_seed))
+        made = bed.engine.run_trial(establish_request(few, RATE_FPS, bed.plan_seed))
         # Replies to hosts that nothing hides come through without any table.
         check_translated(few, made)
         _clear(bed)
         if any(stream.lost for stream in made.streams):
             return
-        replies = bed.engine.validate(validate_request(few, RATE_FPS, bed.plan_seed))
+        replies = bed.engine.run_trial(validate_request(few, RATE_FPS, bed.plan_seed))
         answered = sum(stream.received for stream in replies.streams)
         if answered:
             raise TableError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))

@@ -93,7 +93,7 @@ class Bed:
         check.try_again(self)
 
     def compare(self, check: TableCheck, rate_fps: float = 10_000) -> None:
-        check.compare(self, self.engine.establish(establish_request(self.experiment, rate_fps, 1)))
+        check.compare(self, self.engine.run_trial(establish_request(self.experiment, rate_fps, 1)))
 
 
 def test_a_table_that_is_emptied_is_tried_once_and_left_empty() -> None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from natxy.engine.interface import OnProgress
+from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult, Verdict
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
+from natxy.plan.procedures.figures import STREAMS
 from natxy.procedures.common.phase1 import begin_with_connections
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.streams import is_of
 from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
@@ -68,28 +68,31 @@ def beginning(traffic: TrialRequest, length_s: float) -> TrialRequest:
             update={"frames": max(1, round(length_s * stream.rate_fps)), "start_s": 0.0, "tagged": None, "ipdv": False}
         )
         for stream in traffic.streams
-        if stream.interleaved_with is None
+        if stream.role != StreamRole.BACKGROUND
     ]
     return traffic.model_copy(update={"streams": streams, "delay_histogram": False})
 
 
-def by_direction(
-    name: str, values: Mapping[str, float | None], of_pairs: Callable[[Iterable[float]], float] = max
-) -> dict[str, float | None]:
-    """Returns the figures that `per_direction` declares, from values by stream.
+def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Returns the figures that `per_direction` declares, from values by direction."""
+    return {f"{name}_{direction}": values.get(direction) for direction in STREAMS}
 
-    `of_pairs` makes one value of those of several pairs of interfaces in a direction.
-    """
-    known = {
-        direction: [value for stream, value in values.items() if value is not None and is_of(stream, direction)]
-        for direction in STREAMS
-    }
-    return {f"{name}_{direction}": of_pairs(those) if those else None for direction, those in known.items()}
+
+def of_each_direction(
+    streams: Iterable[StreamResult],
+    value_of: Callable[[StreamResult], float | None],
+    of_pairs: Callable[[Iterable[float]], float] = max,
+) -> dict[str, float | None]:
+    """Returns a value of each direction's foreground, which `of_pairs` makes of those of all pairs of interfaces; None
+    where no stream has a value."""
+    values = {name: [value_of(stream) for stream in each] for name, each in of_directions(streams).items()}
+    known = {name: [value for value in each if value is not None] for name, each in values.items()}
+    return {name: of_pairs(each) if each else None for name, each in known.items()}
 
 
 def foreground(streams: Iterable[StreamResult]) -> list[StreamResult]:
     """Returns the streams of all pairs of interfaces, without those of the background traffic."""
-    return [stream for stream in streams if stream.name not in BACKGROUND_STREAMS]
+    return [stream for stream in streams if stream.role == StreamRole.FOREGROUND]
 
 
 def silent(streams: Iterable[StreamResult], has_delays: Callable[[StreamResult], object]) -> str:
@@ -103,8 +106,8 @@ def silent(streams: Iterable[StreamResult], has_delays: Callable[[StreamResult],
 
 def of_directions(streams: Iterable[StreamResult]) -> dict[str, list[StreamResult]]:
     """Returns the foreground's streams by direction, those of all pairs of interfaces together."""
-    given = [*streams]
-    return {name: [stream for stream in given if is_of(stream.name, name)] for name in STREAMS}
+    given = foreground(streams)
+    return {name: [stream for stream in given if stream.source.direction == name] for name in STREAMS}
 
 
 def highest(values: Mapping[str, float | None]) -> float | None:
@@ -112,7 +115,8 @@ def highest(values: Mapping[str, float | None]) -> float | None:
 
 
 def lost(streams: Iterable[StreamResult]) -> dict[str, float | None]:
-    return {stream.name: float(stream.lost) for stream in streams}
+    """Returns the frames that each direction's foreground lost."""
+    return of_each_direction(streams, lambda stream: stream.lost, sum)
 
 
 def delay_curve(stream: str, points: Iterable[tuple[float, float]]) -> Curve:

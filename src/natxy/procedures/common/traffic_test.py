@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import StreamResult, TrialResult
 from natxy.engine.simulation.delays import PERIOD
@@ -25,7 +27,8 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import DRAWN_PERCENTILES, by_direction, foreground
+from natxy.procedures.common.traffic import DRAWN_PERCENTILES, by_direction, foreground, of_each_direction
+from natxy.procedures.common.traffic import lost as lost_by_direction
 from natxy.report.page import html
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
@@ -77,21 +80,40 @@ def test_a_warm_up_is_sent_before_each_trial_and_not_counted(monkeypatch: pytest
     assert any("250 ms of the same traffic is sent" in caveat.text for caveat in run.caveats)
 
 
+def sent_from(source: Side, **fields: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{"name": source.direction, "source": source, "role": StreamRole.FOREGROUND} | fields)
+
+
+def result_of(stream: Any) -> StreamResult:
+    """Returns a result with what the stream says of itself, and 0 in all other fields."""
+    known: dict[str, Any] = {name: getattr(stream, name, 0) for name in StreamResult.model_fields}
+    return StreamResult.model_construct(**known)
+
+
 def test_the_foreground_is_what_is_not_background() -> None:
     plan = plan_of({"name": "t", "procedure": "throughput", "search": {"max_rate": "1M"}, "background": "10%"})
     [experiment] = resolve(plan).experiments
-    names = [stream.name for stream in traffic_request(experiment, 10_000, 1).streams]
-    nothing: dict[str, Any] = dict.fromkeys(StreamResult.model_fields, 0)
-    streams = [StreamResult.model_construct(**nothing | {"name": name}) for name in names]
-    assert len(names) == 4
+    streams = [result_of(stream) for stream in traffic_request(experiment, 10_000, 1).streams]
+    assert len(streams) == 4
     assert [stream.name for stream in foreground(streams)] == ["forward", "reverse"]
 
 
 def test_a_direction_has_the_streams_of_all_pairs() -> None:
-    values = {"forward": 3.0, "reverse": None, "forward 2": 5.0, "forward background": 99.0, "forward 12": None}
-    assert by_direction("tl", values) == {"tl_forward": 5, "tl_reverse": None}
-    assert by_direction("least", values, min) == {"least_forward": 3, "least_reverse": None}
-    assert by_direction("lost", values, sum) == {"lost_forward": 8, "lost_reverse": None}
+    streams = [
+        result_of(sent_from(Side.LEFT, lost=3)),
+        result_of(sent_from(Side.RIGHT)),
+        result_of(sent_from(Side.LEFT, pair=1, lost=5)),
+        result_of(sent_from(Side.LEFT, role=StreamRole.BACKGROUND, lost=99)),
+        result_of(sent_from(Side.LEFT, pair=11)),
+    ]
+
+    def value(stream: StreamResult) -> float | None:
+        return stream.lost or None
+
+    assert of_each_direction(streams, value) == {"forward": 5, "reverse": None}
+    assert of_each_direction(streams, value, min) == {"forward": 3, "reverse": None}
+    assert lost_by_direction(streams) == {"forward": 8, "reverse": 0}
+    assert by_direction("lost", {"forward": 8}) == {"lost_forward": 8, "lost_reverse": None}
 
 
 # --- frame loss rate

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import StreamResult
 from natxy.plan.model.units import Unit
-from natxy.plan.procedures.figures import BACKGROUND_STREAMS, STREAMS
+from natxy.plan.procedures.figures import STREAMS
 from natxy.report.tables.statistics import MEDIAN
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import wording
@@ -100,7 +101,7 @@ def _background(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
         if trial.kind == TrialKind.TRAFFIC and not trial.undecided:
             for stream in trial.result.streams:
                 streams.setdefault(stream.name, []).append(stream)
-    if not any(name in BACKGROUND_STREAMS for name in streams):
+    if not any(each.role == StreamRole.BACKGROUND for results in streams.values() for each in results):
         return
     for name, results in streams.items():
         planned, lost = sum(stream.planned for stream in results), sum(stream.lost for stream in results)

@@ -11,7 +11,6 @@ from natxy.plan.model.traffic import Directions
 from natxy.plan.zero_checksums import TOLERANCE, TOLERANCE_TEXT
 from natxy.results.analysis.wide_intervals import corruption
 from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.trials import TrialKind
 
 # A gateway that corrupts more has another fault.
 _MOST_TOLERATED: Final = TOLERANCE / 2
@@ -56,8 +55,7 @@ def _shares(experiment: ExperimentRecord) -> dict[Directions, float]:
     corrupt, sent = dict.fromkeys(Directions, 0), dict.fromkeys(Directions, 0)
     for _, _, trial in experiment.all_trials:
         for stream in trial.result.streams:
-            reverse = trial.kind == TrialKind.VALIDATE or stream.name.startswith(Directions.REVERSE)
-            direction = Directions.REVERSE if reverse else Directions.FORWARD
+            direction = Directions(stream.source.direction)
             corrupt[direction] += stream.corrupt
             sent[direction] += stream.sent
     return {direction: count / sent[direction] for direction, count in corrupt.items() if count and sent[direction]}

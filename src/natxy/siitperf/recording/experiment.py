@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
@@ -20,6 +21,8 @@ from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.program import Program
+from natxy.siitperf.sides import REVERSE
+from natxy.siitperf.trial.lines import direction_of
 from natxy.siitperf.trial.phases import LOSSES, PROCEDURE
 
 _PROCEDURES: Final[Mapping[Program, str]] = {
@@ -83,13 +86,20 @@ class Part:
         return self.experiment.procedure.name == "connection-rate"
 
     def renamed(self, result: TrialResult) -> TrialResult:
-        """Returns the result with natxy's names of the streams."""
+        """Returns the result with natxy's names of the streams, for which connections are made from the left."""
+        turned = self.direction_names.get(REVERSE.key) == Side.LEFT.direction
+
+        def side(of: Side) -> Side:
+            return of.opposite if turned else of
+
         streams = []
         for stream in result.streams:
-            direction, *rest = stream.name.split(" ", 1)
-            name = " ".join([self.direction_names.get(direction, direction), *rest])
-            streams.append(stream.model_copy(update={"name": name}))
-        return result.model_copy(update={"streams": streams})
+            own = direction_of(stream)
+            name = stream.name.replace(own, self.direction_names.get(own, own), 1)
+            streams.append(stream.model_copy(update={"name": name, "source": side(stream.source)}))
+        ports = [port.model_copy(update={"side": side(port.side)}) for port in result.ports]
+        samples = [sample.model_copy(update={"side": side(sample.side)}) for sample in result.samples]
+        return result.model_copy(update={"streams": streams, "ports": ports, "samples": samples})
 
 
 def _procedure(conf: Conf, arguments: Arguments, asked: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from natxy.dut.base import Gateway
 from natxy.engine.interface import Engine
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import DutError, TesterLimitError
 from natxy.events.listener import RunListener
@@ -74,15 +75,9 @@ class _Measured:
         self._phases = [*phases]
         self._end = end
 
-    def establish(self, *_: object) -> TrialResult:
-        return self._next(preliminary=True)
-
-    def run_trial(self, *_: object) -> TrialResult:
-        return self._next(preliminary=False)
-
-    def _next(self, *, preliminary: bool) -> TrialResult:
+    def run_trial(self, request: TrialRequest, _: object = None) -> TrialResult:
         # Traffic may follow a phase 1 that the procedure repeats.
-        if not self._phases or self._phases[0].preliminary != preliminary:
+        if not self._phases or self._phases[0].preliminary != request.phase1:
             raise self._end
         return self._part.renamed(self._phases.pop(0).result)
 

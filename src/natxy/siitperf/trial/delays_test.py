@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import DelaySummary, Pacing, StreamResult
 from natxy.siitperf.trial.delays import latency, variation
 
@@ -18,7 +19,8 @@ def stream(planned: int, histogram: list[tuple[int, int]]) -> StreamResult:
     ) if received else None  # fmt: skip
     pacing = Pacing(median_ns=0, p99_ns=0, p999_ns=0, max_ns=0, overrun_ns=0, max_pause_ns=0, refused=0)
     return StreamResult(
-        name="Forward", planned=planned, sent=planned, unsent=0, received=received, lost=planned - received,
+        name="Forward", source=Side.LEFT, role=StreamRole.FOREGROUND,
+        planned=planned, sent=planned, unsent=0, received=received, lost=planned - received,
         duplicate=0, reordered=0, corrupt=0, misrouted=0, beyond_window=0, intended_rate_fps=1, offered_rate_fps=1,
         pacing=pacing, delay=delay, sent_per_second=[], received_per_second=[],
     )  # fmt: skip

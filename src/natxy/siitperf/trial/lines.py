@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, TextIO
 
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
-from natxy.siitperf.trial.requests import Limits, direction_of
+from natxy.siitperf.sides import FORWARD, REVERSE
+from natxy.siitperf.trial.requests import PRELIMINARY, Limits
 from natxy.system.interrupts import forget
 from natxy.untrusted.texts import one_line
 
@@ -61,8 +63,15 @@ def now() -> str:
     return datetime.now().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def direction_of(stream: StreamResult) -> str:
+    """Returns siitperf's word for the direction of a stream."""
+    if stream.role == StreamRole.PHASE1:
+        return PRELIMINARY
+    return FORWARD.key if stream.source == Side.LEFT else REVERSE.key
+
+
 def streams_of(result: TrialResult, direction: str) -> list[StreamResult]:
-    return [stream for stream in result.streams if direction_of(stream.name) == direction]
+    return [stream for stream in result.streams if direction_of(stream) == direction]
 
 
 def say_sending(
@@ -72,7 +81,7 @@ def say_sending(
     streams = [*streams]
     overrun_s = max((stream.pacing.overrun_ns for stream in streams), default=0) / 1e9
     unsent = sum(stream.unsent for stream in streams)
-    who = "Preliminary sender's" if direction == "Preliminary" else f"{direction} sender's"
+    who = "Preliminary sender's" if direction == PRELIMINARY else f"{direction} sender's"
     say(f"Info: {who} sending took {duration_s + overrun_s:.10f} seconds.")
     if unsent or overrun_s > limits.overrun_s(duration_s):
         kind = "Error" if pdv else "Warning"
@@ -89,7 +98,7 @@ def say_received(streams: Iterable[StreamResult], direction: str) -> None:
 
 def remark_on(result: TrialResult, said_invalid: bool, *, strict: bool) -> None:
     """Says on standard error what siitperf does not count; with `strict`, an invalid trial says so aloud."""
-    for direction in dict.fromkeys(direction_of(stream.name) for stream in result.streams):
+    for direction in dict.fromkeys(map(direction_of, result.streams)):
         _remark_on_direction(direction, streams_of(result, direction))
     counts = {
         "duplicate": sum(stream.duplicate for stream in result.streams),

@@ -9,7 +9,7 @@ import pytest
 
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import EstablishRequest, TrialRequest
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, PortResult, StreamResult, TrialResult, Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -62,12 +62,11 @@ class TimedEngine(SimulatedEngine):
         self._clock, self._phase1_s = clock, phase1_s
         self.phase2_began_s = 0.0
 
-    def establish(self, request: EstablishRequest, on_progress: OnProgress = None) -> TrialResult:
-        self._clock.now_s += self._phase1_s
-        return super().establish(request, on_progress)
-
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
-        self.phase2_began_s = self._clock.now_s
+        if request.phase1:
+            self._clock.now_s += self._phase1_s
+        else:
+            self.phase2_began_s = self._clock.now_s
         return super().run_trial(request, on_progress)
 
 

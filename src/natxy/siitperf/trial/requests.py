@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.engine.messages.common import Side
+from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     FlowSpace,
     FrameFormat,
     PortField,
@@ -55,6 +54,10 @@ _LONGEST_CYCLE: Final = 1000
 _SIDES: Final = {Letter.LEFT: Side.LEFT, Letter.RIGHT: Side.RIGHT}
 
 
+PRELIMINARY: Final = "Preliminary"
+"""siitperf's word for phase 1."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits how late a sender may be: to siitperf's share of the duration, or to `floor_s` if that is longer."""
@@ -63,11 +66,6 @@ class Limits:
 
     def overrun_s(self, duration_s: float) -> float:
         return max(self.floor_s, MOST_OVERRUN * duration_s)
-
-
-def direction_of(stream: str) -> str:
-    """Returns the direction in the name of a stream."""
-    return stream.split()[0]
 
 
 def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -> TrialRequest:
@@ -92,7 +90,7 @@ def trial_request(conf: Conf, arguments: Arguments, seed: int, limits: Limits) -
 
 def establish_request(
     conf: Conf, arguments: Arguments, phase1: Phase1, direction: Direction, seed: int, limits: Limits
-) -> EstablishRequest:
+) -> TrialRequest:
     """Requests phase 1. Raises ArgumentError if natxy cannot send it."""
     connections = arguments.foreground_of_phase1
     if connections < phase1.frames and counts_connections(arguments, conf):
@@ -110,8 +108,9 @@ def establish_request(
     else:
         flows = _flows_of_traffic(conf, direction, own)
     stream = StreamSpec(
-        name="Preliminary",
+        name=PRELIMINARY,
         source=_SIDES[direction.sender],
+        role=StreamRole.PHASE1,
         frame=_frame(arguments, own),
         rate_fps=phase1.rate_fps * connections / phase1.frames,
         frames=connections,
@@ -119,8 +118,8 @@ def establish_request(
         arrives_as=family(conf, direction.sender.opposite),
         selection=Selection.ENUMERATE if enumerates(conf) else Selection.RANDOM,
     )
-    return EstablishRequest(
-        stream=stream,
+    return TrialRequest(
+        streams=[stream],
         seed=seed,
         drain_s=phase1.timeout_ms / 1000,
         drain_ends_early=True,
@@ -179,6 +178,7 @@ def _native(conf: Conf, arguments: Arguments, direction: Direction, frames: int,
     return StreamSpec(
         name=f"{direction.key} background",
         source=_SIDES[direction.sender],
+        role=StreamRole.BACKGROUND,
         frame=FrameFormat(size=arguments.size, ttl=TTL),
         rate_fps=rate_fps,
         frames=frames,

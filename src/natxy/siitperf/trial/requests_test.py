@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
-    EstablishRequest,
     PortField,
     StreamKind,
     StreamSpec,
@@ -39,7 +38,7 @@ def streams(*given: object, **named: object) -> dict[str, StreamSpec]:
     return {stream.name: stream for stream in request(*given, **named).streams}  # type: ignore[arg-type]
 
 
-def established(name: str, arguments: str, **changed: str | None) -> EstablishRequest:
+def established(name: str, arguments: str, **changed: str | None) -> TrialRequest:
     conf = parse_conf(conf_text(name, **changed))
     parsed = parse_arguments(Program.THROUGHPUT, arguments.split(), conf)
     first = initiator(conf)
@@ -177,7 +176,7 @@ def test_an_incomplete_last_cycle_is_judged_by_the_whole_duration() -> None:
 
 def test_phase_1_enumerates_the_ranges_whatever_the_var_keys_say() -> None:
     phase1 = established("nat64", f"84 1000 10 2000 2 2 {PHASE1}", Enumerate_ports="2", Fwd_var_sport="0")
-    stream = phase1.stream
+    stream = phase1.streams[0]
     assert (stream.selection, stream.frames, stream.rate_fps) == (Selection.ENUMERATE, 4000, 1000)
     assert stream.flows
     assert stream.flows.source_port == PortField(min=1, max=40_000, order=Order.DECREASING)
@@ -186,7 +185,7 @@ def test_phase_1_enumerates_the_ranges_whatever_the_var_keys_say() -> None:
 
 
 def test_phase_1_enumerates_addresses() -> None:
-    stream = established("nat64-many", f"84 1000 10 2000 2 2 {PHASE1}").stream
+    stream = established("nat64-many", f"84 1000 10 2000 2 2 {PHASE1}").streams[0]
     assert stream.flows
     assert (stream.flows.source_address.size, stream.flows.destination_address.size) == (4000, 1000)
     assert stream.flows.size == 4_000_000
@@ -212,14 +211,14 @@ def test_phase_1_has_no_background_where_it_is_what_is_measured(traffic: str, di
         established("nat64", f"84 {traffic} 2000 2 1 4000 2000 1000 500 5000", **changed)
     # None of so few frames is background.
     whole = established("nat64", f"84 {traffic} 2000 5000 4999 4000 2000 1000 500 5000", **changed)
-    assert whole.stream.frames == 4000
+    assert whole.streams[0].frames == 4000
     # A search over connections reads the lines of its traffic.
     with_traffic = established("nat64", "84 1000 10 2000 2 1 4000 2000 1000 500 5000", IPv6_R_Real="2001:2:0:8000::2")
-    assert with_traffic.stream.frames == 2000
+    assert with_traffic.streams[0].frames == 2000
 
 
 def test_phase_1_draws_if_nothing_enumerates() -> None:
-    stream = established("nat64", f"84 1000 10 2000 2 2 {PHASE1}", Enumerate_ports="0", Fwd_var_dport="1").stream
+    stream = established("nat64", f"84 1000 10 2000 2 2 {PHASE1}", Enumerate_ports="0", Fwd_var_dport="1").streams[0]
     assert stream.selection == Selection.RANDOM
     assert stream.flows
     assert stream.flows.source_port == PortField(min=1, max=40_000)

@@ -13,7 +13,7 @@ from typing import Final
 
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.ports import PortsOpen
-from natxy.engine.messages.requests import EstablishRequest, StreamKind, TrialRequest
+from natxy.engine.messages.requests import StreamKind, TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import PlanError
 from natxy.siitperf.arguments import Arguments, Phase1
@@ -91,7 +91,7 @@ def run(test: Test, engine: EngineClient) -> Iterator[Phase]:
         started = time.monotonic()
         request = _begin_phase1(test, phase1, first)
         started_at = datetime.now(UTC)
-        result = engine.establish(request)
+        result = engine.run_trial(request)
         yield Phase(preliminary=True, rate_fps=float(phase1.rate_fps), started_at=started_at, result=result)
         needed = _needed(phase1, request, traffic)
         _say_phase1(test, phase1, needed, result)
@@ -121,21 +121,22 @@ def run(test: Test, engine: EngineClient) -> Iterator[Phase]:
     remark_on(result, late, strict=test.strict)
 
 
-def _begin_phase1(test: Test, phase1: Phase1, first: Direction) -> EstablishRequest:
+def _begin_phase1(test: Test, phase1: Phase1, first: Direction) -> TrialRequest:
     tp = test.arguments.program is Program.THROUGHPUT
     at = f" initiated at {now()}" if tp else " started."
     say(f"Info: Preliminary frame sending{at}")
     request = establish_request(test.conf, test.arguments, phase1, first, _seed(), test.limits)
-    if request.stream.frames < phase1.frames:
-        remark(f"phase 1 has no background: {request.stream.frames} of its {phase1.frames} frames are sent")
+    frames = request.streams[0].frames
+    if frames < phase1.frames:
+        remark(f"phase 1 has no background: {frames} of its {phase1.frames} frames are sent")
     return request
 
 
-def _needed(phase1: Phase1, request: EstablishRequest, traffic: TrialRequest | None) -> int:
+def _needed(phase1: Phase1, request: TrialRequest, traffic: TrialRequest | None) -> int:
     """Returns how many connections of phase 1 fill the state table: all if there are replies, because the engine's
     responder needs every one of them."""
     replies = traffic is not None and any(stream.kind is StreamKind.REPLIES for stream in traffic.streams)
-    return request.stream.frames if replies else phase1.table
+    return request.streams[0].frames if replies else phase1.table
 
 
 def _say_phase1(test: Test, phase1: Phase1, needed: int, result: TrialResult) -> None:

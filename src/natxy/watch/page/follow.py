@@ -53,9 +53,7 @@ class Follower:
             if os.path.lexists(self._file):
                 raise PlanError(f"{self._file} is a link, or no regular file of that folder's own: it is not read")
             if (folder.path / RESULTS_FILE).is_file():
-                raise PlanError(
-                    f"{folder.path} is a run without {EVENTS_FILE}, by an earlier natxy: `natxy report` shows it"
-                )
+                raise PlanError(f"{folder.path} is a run without {EVENTS_FILE}: `natxy report` shows it")
             raise PlanError(
                 f"{folder.path}: nothing has begun there yet, neither a run ({EVENTS_FILE}) nor a campaign "
                 f"({LOG_FILE}). Give the folder of one, and if it has only just been started, try again in some seconds"
