@@ -47,11 +47,11 @@ _LISTENS: Final = "0A"
 _ANYBODY: Final = re.compile(r"[0:]+")
 
 
-def listening(process: subprocess.Popen[str]) -> set[str]:
+def listening(pid: int) -> set[str]:
     """Returns the addresses at which a process and its children wait for connections, over TCP, or for any datagram,
     each in its own network namespace."""
     found = set()
-    for each in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
+    for each in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
         folder = Path(f"/proc/{each.pid}")
         own = set(map(_link, (folder / "fd").iterdir()))
         for kind in ("tcp", "tcp6", "udp", "udp6"):
@@ -120,16 +120,19 @@ def test_nothing_listens_but_what_was_asked_for(verb: str, asked_for: bool, tmp_
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
     for kind in ("lab", "vm"):
         (tmp_path / f"{kind}.yaml").write_text(LABS.replace("KIND", kind))
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(words(verb, tmp_path), stdout=quiet, stderr=quiet, text=True) as process:
+    said = tmp_path / "said"
+    with said.open("w") as out, subprocess.Popen(words(verb, tmp_path), stdout=out, stderr=out, text=True) as process:
         try:
             seen = _seen(process, until=lambda found: asked_for and bool(found))
         finally:
             process.terminate()
             process.wait(HANG_S)
             if verb == "lab up":
+                keeper = re.search(r"NATXY_LAB_TESTER=natxy-(\d+)-", said.read_text())
+                kept = listening(int(keeper[1])) if keeper else {"no lab"}
                 natxy("lab", "down")
-    assert asked_for or process.returncode == 0
+                seen |= kept
+    assert asked_for or process.returncode == 0, said.read_text()
     assert seen == ({"127.0.0.1"} if asked_for else set())
 
 
@@ -141,7 +144,7 @@ def _seen(process: subprocess.Popen[str], until: Callable[[set[str]], bool]) -> 
     while process.poll() is None and not until(seen):
         assert time.monotonic() - began_s < HANG_S
         try:
-            seen |= listening(process)
+            seen |= listening(process.pid)
         except (psutil.NoSuchProcess, OSError):
             continue
         looks += 1
