@@ -23,7 +23,7 @@ from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 from natxy.results.planned import planned_experiment, settings_of
 from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RunStore, timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 
 TRIAL_S = 4.5
 HOSTILE = "<script>alert('natxy')</script> & \"quoted\" [bold]x[/bold]"
@@ -242,10 +242,19 @@ class SampleRun:
         directions: int = 1,
     ) -> None:  # fmt: skip
         self.store.add_trial(
-            row, number=step, attempt=attempt, kind=kind, purpose=Purpose.MEASURE, step_rate=step_rate, rate_fps=rate,
-            started_at=timestamp(), result=result(rate, verdict, directions=directions),
-            dut_load=dut_load(rate * directions) if self.loads else None,
-        )  # fmt: skip
+            row,
+            TrialRecord.of(
+                result(rate, verdict, directions=directions),
+                number=step,
+                attempt=attempt,
+                kind=kind,
+                purpose=Purpose.MEASURE,
+                step_rate=step_rate,
+                rate_fps=rate,
+                started_at=timestamp(),
+                dut_load=dut_load(rate * directions) if self.loads else None,
+            ),
+        )
 
 
 def measured_rates(
@@ -317,9 +326,18 @@ def hostile(folder: Path) -> Path:
     number = run.experiment("hostile", Sought(200e3), title=HOSTILE, gateway=HOSTILE)
     row = run.store.start_repetition(number, 4)
     run.store.add_trial(
-        row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
-        started_at=timestamp(), result=result(1e5, Verdict.INVALID, reason=HOSTILE),
-    )  # fmt: skip
+        row,
+        TrialRecord.of(
+            result(1e5, Verdict.INVALID, reason=HOSTILE),
+            number=1,
+            attempt=1,
+            kind=TrialKind.TRAFFIC,
+            purpose=Purpose.MEASURE,
+            step_rate=1e5,
+            rate_fps=1e5,
+            started_at=timestamp(),
+        ),
+    )
     run.store.finish_repetition(row, State.FAILED, reason=HOSTILE)
     run.store.set_experiment_state(number, State.FAILED, HOSTILE + "!")
     return run.end(RunState.FAILED)

@@ -144,7 +144,7 @@ def without(name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
         (lambda files: files | {"../../etc/passwd": b""}, "not in one folder, but in ['run', 'run/../../etc']"),
         (lambda files: files | {"notes.txt": b""}, "it holds 'notes.txt', which no bundle has"),
         (lambda files: with_new_sums(files | {"conditions.json": b"[]"}), "conditions.json does not say"),
-        (lambda files: with_new_sums(files | {RESULTS_FILE: b"nothing"}), f"{RESULTS_FILE} is no natxy run"),
+        (lambda files: with_new_sums(files | {RESULTS_FILE: b"nothing"}), f"{RESULTS_FILE} cannot be read: it is no"),
     ],
 )  # fmt: skip
 def test_what_is_no_bundle_is_refused(

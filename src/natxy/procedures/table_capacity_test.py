@@ -27,13 +27,13 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import binary_search
 from natxy.procedures.connection_rate import validated_s
 from natxy.procedures.registry import procedure_of
 from natxy.report.tables import results as results_tables
 from natxy.results.reader import RunReader
-from natxy.results.trials import TrialKind
+from natxy.results.trials import TrialKind, TrialRecord
 from natxy.run.run import run_plan
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 
@@ -42,19 +42,19 @@ class Notes:
     """Keeps the trials that it observes."""
 
     def __init__(self) -> None:
-        self.trials: list[FinishedTrial] = []
+        self.trials: list[TrialRecord] = []
 
     def attempt_started(self, attempt: Attempt) -> None: ...
 
     def trial_started(self, *_: Any) -> OnProgress:
         return None
 
-    def finished(self, trial: FinishedTrial) -> None:
+    def finished(self, trial: TrialRecord) -> None:
         self.trials.append(trial)
 
     def transferred(self, *_: Any, **__: Any) -> None: ...
 
-    def replayed(self, trial: FinishedTrial) -> None: ...
+    def replayed(self, trial: TrialRecord) -> None: ...
 
 
 def plan_of(own: dict[str, Any], gateway: dict[str, Any], timing: str = "lab") -> Plan:
@@ -122,9 +122,9 @@ def test_counting_answers_finds_it_too(policy: TablePolicy, capacity: int) -> No
     result, notes = measure({"shortcut": "validation-answers"}, gateway)
     assert (result.lower_bound, result.upper_bound) == (capacity, capacity + 1)
     too_many = result.figures["ct"]
-    counted = max(t.attempt.step for t in notes.trials if t.result.streams[0].planned == too_many)
+    counted = max(t.number for t in notes.trials if t.result.streams[0].planned == too_many)
     # Two that pass at what was counted, unless doubling ended there, and one that fails above.
-    assert notes.trials[-1].attempt.step <= counted + 3
+    assert notes.trials[-1].number <= counted + 3
 
 
 @settings(max_examples=60)
@@ -230,11 +230,11 @@ def test_all_figures() -> None:
     points = result.curves[0].points
     assert [points[0][0], points[-1][0]] == [1000, 70_000]
     assert points[0][1] == figures["r0"]
-    numbers = [trial.attempt.step for trial in notes.trials]
+    numbers = [trial.number for trial in notes.trials]
     steps = [*dict.fromkeys(numbers)]
     assert steps == [*range(1, len(steps) + 1)]
     assert numbers == sorted(numbers)
-    assert len({(t.attempt.step, t.attempt.number, t.kind) for t in notes.trials}) == len(notes.trials)
+    assert len({(t.number, t.attempt, t.kind) for t in notes.trials}) == len(notes.trials)
 
 
 @pytest.mark.parametrize("policy", ["lru", "early-drop"])
@@ -247,7 +247,7 @@ def test_only_validation_shows_what_was_replaced(policy: str) -> None:
 def test_validation_is_slower_by_alpha() -> None:
     _, notes = measure({}, {"table_capacity": 5000})
     for trial in notes.trials:
-        assert trial.rate_fps == pytest.approx(trial.attempt.rate * (0.5 if trial.kind == TrialKind.VALIDATE else 1))
+        assert trial.rate_fps == pytest.approx(trial.step_rate * (0.5 if trial.kind == TrialKind.VALIDATE else 1))
 
 
 def test_a_table_that_holds_all_is_at_least_that(tmp_path: Path) -> None:

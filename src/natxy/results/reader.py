@@ -69,8 +69,8 @@ class RunReader:
                 self.run: RunRecord = _read_run(db, trials)
         except (sqlite3.DatabaseError, LookupError, ValueError) as error:
             raise PlanError(
-                f"{file} is no natxy run, or another version of natxy wrote it: read it with that version, or measure "
-                f"again with the plan.yaml beside it. What does not fit: {error}"
+                f"{file} cannot be read: it is no run of this version of natxy; read it with the version that wrote "
+                f"it, or measure again with the plan.yaml beside it. What does not fit: {error}"
             ) from error
 
     def experiment(self, name: str) -> ExperimentRecord:

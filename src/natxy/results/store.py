@@ -13,25 +13,22 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import Verdict
 from natxy.errors import PlanError
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
 from natxy.results.curves import CURVES, Curve
 from natxy.results.database.schema import SCHEMA, check_schema, from_row, to_row
 from natxy.results.database.untrusted import refuse_code
-from natxy.results.dut_counts import DutCounts
-from natxy.results.dut_load import DutLoad
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
 from natxy.results.selftest import SelfTest, Tester
-from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
-from natxy.system.core_watch import Absence
+from natxy.results.trials import Purpose, TransferRecord, TrialRecord
 from natxy.system.interrupts import serialized
 from natxy.system.machine import MachineLoad
 from natxy.system.process_owner import Owner
@@ -272,42 +269,11 @@ class RunStore:
             (state, value, figures_json, curves_json, lower_bound, upper_bound, reason, timestamp(), repetition_id),
         )
 
-    def add_trial(
-        self,
-        repetition_id: int,
-        *,
-        number: int,
-        attempt: int,
-        kind: TrialKind,
-        purpose: Purpose,
-        step_rate: float,
-        rate_fps: float,
-        started_at: str,
-        result: TrialResult,
-        absence: Absence | None = None,
-        disturbance: str = "",
-        dut_load: DutLoad | None = None,
-        dut_counts: DutCounts | None = None,
-    ) -> int:
+    def add_trial(self, repetition_id: int, trial: TrialRecord) -> int:
         """Adds a trial and returns its id. Samples of foreign frames are left out: foreign.pcap has the frames."""
         self._extend_session()
-        trial = TrialRecord.of(
-            result.model_copy(update={"samples": []}),
-            number=number,
-            attempt=attempt,
-            kind=kind,
-            purpose=purpose,
-            step_rate=step_rate,
-            rate_fps=rate_fps,
-            started_at=started_at,
-            gateway_pause_s=absence.total_s if absence else None,
-            gateway_stolen_s=absence.stolen_s if absence else None,
-            gateway_delayed_s=absence.delayed_s if absence else None,
-            disturbance=disturbance or None,
-            dut_load=dut_load,
-            dut_counts=dut_counts,
-        )
-        return self._insert("trial", repetition_id=repetition_id, **to_row(trial))
+        stored = replace(trial, result=trial.result.model_copy(update={"samples": []}))
+        return self._insert("trial", repetition_id=repetition_id, **to_row(stored))
 
     def trials(self, repetition_id: int) -> list[TrialRecord]:
         """Returns the stored trials of a repetition, in their order."""

@@ -27,7 +27,7 @@ from natxy.results.reader import RunReader
 from natxy.results.records import DutRecord, RunState, State
 from natxy.results.selftest import SelfTest, Tester
 from natxy.results.store import RunStore, timestamp
-from natxy.results.trials import Purpose, TransferRecord, TrialKind
+from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.search.outcome import Outcome
 from natxy.system.core_watch import Absence
 from natxy.system.process_owner import Owner
@@ -50,8 +50,8 @@ def add_trial(
     store: RunStore, repetition: int, number: int, rate: float, *, attempt: int = 1, purpose: Purpose = Purpose.MEASURE
 ) -> TrialResult:
     result = trial_at(rate)
-    store.add_trial(
-        repetition,
+    trial = TrialRecord.of(
+        result,
         number=number,
         attempt=attempt,
         kind=TrialKind.TRAFFIC,
@@ -59,12 +59,12 @@ def add_trial(
         step_rate=rate,
         rate_fps=rate,
         started_at=timestamp(),
-        result=result,
         absence=Absence(0.004, 0.003, 0.001) if number == 2 else None,
-        disturbance="away" if number == 2 else "",
+        disturbance="away" if number == 2 else None,
         dut_load=dut_load(rate) if number == 2 else None,
         dut_counts=COUNTS if number == 2 else None,
     )
+    store.add_trial(repetition, trial)
     return result
 
 
@@ -306,7 +306,7 @@ def test_a_procedure_of_another_version_is_a_plan_error(tmp_path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
         db.execute("UPDATE experiment SET settings_json = json_set(settings_json, '$.procedure', 'forgotten')")
-    with pytest.raises(PlanError, match=r"another version of natxy .*'forgotten'"):
+    with pytest.raises(PlanError, match=r"no run of this version .*'forgotten'"):
         RunReader(tmp_path)
 
 
@@ -346,7 +346,7 @@ def test_a_result_of_another_form_is_a_plan_error(tmp_path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
         db.execute("UPDATE trial SET result_json = '{}'")
-    with pytest.raises(PlanError, match="another version of natxy"):
+    with pytest.raises(PlanError, match="no run of this version of natxy"):
         RunReader(tmp_path)
 
 
@@ -379,12 +379,12 @@ def test_what_is_no_run_is_a_plan_error(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="is not a run folder"):
         RunReader(tmp_path)
     (tmp_path / RESULTS_FILE).write_text("no database, but long enough to be taken for one " * 100)
-    with pytest.raises(PlanError, match="is no natxy run"):
+    with pytest.raises(PlanError, match="it is no run of this version"):
         RunReader(tmp_path)
     (tmp_path / RESULTS_FILE).unlink()
     with closing(sqlite3.connect(tmp_path / RESULTS_FILE)) as db:
         db.execute("CREATE TABLE something_else (id INTEGER)")
-    with pytest.raises(PlanError, match="is no natxy run"):
+    with pytest.raises(PlanError, match="it is no run of this version"):
         RunReader(tmp_path)
 
 

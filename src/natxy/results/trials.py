@@ -13,6 +13,7 @@ from natxy.plan.model.units import Unit, format_quantity
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.search.outcome import Outcome
+from natxy.system.core_watch import Absence
 from natxy.untrusted.values import Moment, Real, Whole
 
 
@@ -83,8 +84,11 @@ class TrialRecord:
     dut_counts: DutCounts | None = None
 
     @classmethod
-    def of(cls, result: TrialResult, **setting: Any) -> Self:
-        """Returns the record of a result that is not stored yet; `setting` has the fields that a result has not."""
+    def of(cls, result: TrialResult, *, absence: Absence | None = None, **setting: Any) -> Self:
+        """Returns the record of a result that is not stored yet; `setting` has the fields that a result has not.
+
+        `absence` is how long the gateway's core ran something else, None if unknown.
+        """
         counts: dict[str, Any] = {
             name: _sum([getattr(stream, name) for stream in result.streams]) for name in _STREAM_COUNTS
         }
@@ -97,9 +101,17 @@ class TrialRecord:
             stale=result.stale,
             tester_drops=sum(port.missed + port.no_buffer + port.kernel_drops for port in result.ports),
             result=result,
+            gateway_pause_s=absence.total_s if absence else None,
+            gateway_stolen_s=absence.stolen_s if absence else None,
+            gateway_delayed_s=absence.delayed_s if absence else None,
             **counts,
             **setting,
         )
+
+    @property
+    def title(self) -> str:
+        """The trial's name, such as `traffic at 812.5 kfps per direction`."""
+        return trial_title(self.kind, self.rate_fps)
 
     @property
     def counts(self) -> dict[str, int | None]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from natxy.results.trials import Purpose, TrialKind, TrialRecord, step_of
 from natxy.search.outcome import Outcome
 from tests.support.sample_runs import result
 
-SETTING = {
+SETTING: dict[str, Any] = {
     "number": 3,
     "attempt": 2,
     "kind": TrialKind.TRAFFIC,

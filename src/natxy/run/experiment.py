@@ -84,9 +84,9 @@ class ExperimentRun:
     def repeat(self, number: int) -> None:
         """Measures repetition `number` of an experiment that has not ended, or takes the recorded one.
 
-        TesterLimitError ends only the repetition, and the experiment if the one before ended so too. HostError,
-        DutError and an engine that dies end the experiment. Every other error ends the run, and so does an engine that
-        dies in two experiments in a row.
+        A TesterLimitError ends the repetition; two in a row end the experiment. A HostError, a DutError and an engine
+        that dies end the experiment. Every other error ends the run, and so does an engine that dies in two experiments
+        in a row.
         """
         recorded = self.recorded.get(number)
         if recorded and recorded.state in self.finished:

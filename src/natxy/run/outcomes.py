@@ -96,8 +96,8 @@ class Outcomes:
     def _supplied(self, source: str | None, number: int) -> float | None:
         """Returns the result of the experiment `source` that repetition `number` of another one takes its rate from.
 
-        In blocks that is its result in the same block. An experiment that has no further repetition, because it was
-        planned with fewer or is precise enough, supplies the median of those that it has.
+        In blocks, this is the result of `source` in the same block. If `source` has fewer repetitions, its median is
+        used for the rest.
         """
         results = self._results.get(source or "", {})
         state = self._states.get(source or "")

@@ -18,10 +18,9 @@ from natxy.events.trials import AttemptStarted, Transferred, TransfersFinished, 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import counted, enumerated
 from natxy.procedures.common.base import ProcedureResult, no_result
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
-from natxy.results.trials import Purpose, TransferRecord, TrialKind
+from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
@@ -42,12 +41,12 @@ class TrialRecorder:
     store: RunStore
     foreign: PcapWriter
     listener: RunListener
-    _last_invalid: FinishedTrial | None = field(default=None, init=False)
-    _last_failed_phase1: FinishedTrial | None = field(default=None, init=False)
-    _lowest_failure: FinishedTrial | None = field(default=None, init=False)
+    _last_invalid: TrialRecord | None = field(default=None, init=False)
+    _last_failed_phase1: TrialRecord | None = field(default=None, init=False)
+    _lowest_failure: TrialRecord | None = field(default=None, init=False)
     _missing: int = field(default=0, init=False)
     _lowest_rate: float = field(default=math.inf, init=False)
-    _at_lowest_rate: list[FinishedTrial] = field(default_factory=list, init=False)
+    _at_lowest_rate: list[TrialRecord] = field(default_factory=list, init=False)
 
     def limit_reason(self, limit: TesterLimitReached) -> str:
         """Explains the tester's limit by the last invalid trial: the trials of one step may have different rates.
@@ -62,7 +61,7 @@ class TrialRecorder:
             f"{trial.result.reason}"
         )
         failure = self._lowest_failure
-        if failure is None or failure.attempt.rate == limit.rate:
+        if failure is None or failure.step_rate == limit.rate:
             return reason
         return f"{reason}; the gateway had failed in {failure.title}: {failure.result.reason}"
 
@@ -142,22 +141,8 @@ class TrialRecorder:
         )
         return lambda progress: self.listener.receive(TrialProgress(kind=kind, **progress.model_dump()))
 
-    def finished(self, trial: FinishedTrial) -> None:
-        self.store.add_trial(
-            self.repetition_id,
-            number=trial.attempt.step,
-            attempt=trial.attempt.number,
-            kind=trial.kind,
-            purpose=trial.purpose,
-            step_rate=trial.attempt.rate,
-            rate_fps=trial.rate_fps,
-            started_at=trial.started_at,
-            result=trial.result,
-            absence=trial.absence,
-            disturbance=trial.disturbance,
-            dut_load=trial.dut_load,
-            dut_counts=trial.dut_counts,
-        )
+    def finished(self, trial: TrialRecord) -> None:
+        self.store.add_trial(self.repetition_id, trial)
         self.foreign.add(trial.result.samples)
         self.replayed(trial)
         self.listener.receive(trial_finished(self.experiment, self.number, trial))
@@ -173,15 +158,15 @@ class TrialRecorder:
             TransfersFinished(experiment=self.experiment, repetition=self.number, number=number, transfers=transfers)
         )
 
-    def replayed(self, trial: FinishedTrial) -> None:
+    def replayed(self, trial: TrialRecord) -> None:
         """Notes a trial that is already stored."""
-        if trial.attempt.rate == self._lowest_rate:
+        if trial.step_rate == self._lowest_rate:
             self._at_lowest_rate.append(trial)
         if trial.result.verdict == Verdict.PASS and trial.purpose == Purpose.PREPARE:
             self._missing = max(self._missing, sum(stream.lost for stream in trial.result.streams))
         lowest = self._lowest_failure
         is_failure = trial.result.verdict == Verdict.FAIL and trial.purpose == Purpose.MEASURE
-        if is_failure and (lowest is None or trial.attempt.rate < lowest.attempt.rate):
+        if is_failure and (lowest is None or trial.step_rate < lowest.step_rate):
             self._lowest_failure = trial
         if trial.result.verdict == Verdict.INVALID:
             self._last_invalid = trial
@@ -193,7 +178,7 @@ def _none_passed(result: ProcedureResult) -> bool:
     return result.lower_bound is None and result.upper_bound is not None
 
 
-def _do_without(phase1: FinishedTrial) -> str:
+def _do_without(phase1: TrialRecord) -> str:
     """Returns the advice to do without the connections that phase 1 lost; empty if they are not few."""
     missing = max(stream.lost for stream in phase1.result.streams)
     planned = max(stream.planned for stream in phase1.result.streams)
@@ -202,7 +187,7 @@ def _do_without(phase1: FinishedTrial) -> str:
     return f", or do without {counted(missing, 'connection')} of {planned:,} by `phase1_loss: {missing}`"
 
 
-def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None:
+def _check_any_arrived(trials: Sequence[TrialRecord], which: str = "") -> None:
     """Raises DutError when no frame of `trials` arrived; `which` follows the last trial's title in the error."""
     streams = [stream for trial in trials for stream in trial.result.streams]
     if any(map(_arrived, streams)):
@@ -213,7 +198,7 @@ def _check_any_arrived(trials: Sequence[FinishedTrial], which: str = "") -> None
     )
 
 
-def _check_each_arrived(trials: Sequence[FinishedTrial], which: str) -> None:
+def _check_each_arrived(trials: Sequence[TrialRecord], which: str) -> None:
     """Raises DutError when all that arrived in `trials` are frames of other streams, such as the other direction's."""
     sent: Counter[str] = Counter()
     arrived: Counter[str] = Counter()

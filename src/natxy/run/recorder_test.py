@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -15,13 +13,12 @@ from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.plan.gateways.wire import WireConfig
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.dut_counts import DutCounts
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.store import RunStore, timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from tests.support.sample_runs import SampleRun, result, settings
@@ -34,11 +31,11 @@ def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dic
     with closing(RunStore(tmp_path / "run.sqlite")) as store, closing(PcapWriter(tmp_path / "foreign.pcap")) as foreign:
         recorder = TrialRecorder("x", 1, 1, store, foreign, RunListener())
     for number, (rate, frames) in enumerate(received.items(), 1):
-        stream = SimpleNamespace(name="forward", sent=10, received=frames, timed_out=0, corrupt=0, misrouted=0)
-        told = cast(TrialResult, SimpleNamespace(verdict=Verdict.FAIL, streams=[stream]))
-        attempt = Attempt(number, 1, rate)
-        recorder.attempt_started(attempt)
-        recorder.replayed(FinishedTrial(attempt, TrialKind.TRAFFIC, Purpose.MEASURE, rate, "", told))
+        told = result(rate, Verdict.FAIL)
+        (stream,) = told.streams
+        told = told.model_copy(update={"streams": [stream.model_copy(update={"sent": 10, "received": frames})]})
+        recorder.attempt_started(Attempt(number, 1, rate))
+        recorder.replayed(record(told, rate, step=number))
     none_passed = ProcedureResult({}, lower_bound=None, upper_bound=100)
     if forwards:
         recorder.check_forwarding(none_passed)
@@ -57,14 +54,24 @@ def recorder(tmp_path: Path) -> Iterator[TrialRecorder]:
 
 def finished(
     verdict: Verdict, *, purpose: Purpose = Purpose.MEASURE, lost: bool = False, rate_fps: float = 100e3
-) -> FinishedTrial:
+) -> TrialRecord:
     kind = TrialKind.TRAFFIC if purpose == Purpose.MEASURE else TrialKind.PHASE1
     found = result(rate_fps, verdict)
     if lost:
         found = found.model_copy(
             update={"streams": [each.model_copy(update={"received": 0}) for each in found.streams]}
         )
-    return FinishedTrial(Attempt(1, 1, rate_fps), kind, purpose, rate_fps, timestamp(), found)
+    return record(found, rate_fps, kind=kind, purpose=purpose)
+
+
+def record(
+    found: TrialResult, rate_fps: float, step: int = 1, kind: TrialKind = TrialKind.TRAFFIC,
+    purpose: Purpose = Purpose.MEASURE,
+) -> TrialRecord:  # fmt: skip
+    return TrialRecord.of(
+        found, number=step, attempt=1, kind=kind, purpose=purpose, step_rate=rate_fps, rate_fps=rate_fps,
+        started_at=timestamp(),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("invalid", "words"), [(3, "3 attempts, all invalid"), (2, "3 attempts, 2 invalid")])
@@ -147,7 +154,7 @@ def test_a_frame_that_arrived_in_any_way_was_forwarded(recorder: TrialRecorder, 
     trial = finished(Verdict.FAIL, lost=True)
     [stream] = trial.result.streams
     arrived = trial.result.model_copy(update={"streams": [stream.model_copy(update=dict.fromkeys(counters, 1))]})
-    recorder.attempt_started(trial.attempt)
+    recorder.attempt_started(Attempt(1, 1, 100e3))
     recorder.finished(replace(trial, result=arrived))
     recorder.check_forwarding(ProcedureResult({}, lower_bound=None, upper_bound=100e3))
 

@@ -20,7 +20,6 @@ from natxy.installation import full_version
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.procedures.figures import applies
 from natxy.procedures.common.base import ProcedureResult
-from natxy.procedures.common.repetition import FinishedTrial
 from natxy.results.records import State
 from natxy.results.statistics import Headline, summarize_headlines
 from natxy.results.trials import TrialRecord
@@ -56,40 +55,30 @@ def _planned(plan: ResolvedPlan, experiment: Experiment) -> PlannedExperiment:
     )
 
 
-def trial_finished(experiment: str, repetition: int, trial: FinishedTrial) -> TrialFinished:
+def trial_finished(experiment: str, repetition: int, trial: TrialRecord) -> TrialFinished:
     """Returns the event of a trial that is stored."""
-    record = TrialRecord.of(
-        trial.result,
-        number=trial.attempt.step,
-        attempt=trial.attempt.number,
-        kind=trial.kind,
-        purpose=trial.purpose,
-        step_rate=trial.attempt.rate,
-        rate_fps=trial.rate_fps,
-        started_at=trial.started_at,
-    )
     streams = trial.result.streams
     return TrialFinished(
         experiment=experiment,
         repetition=repetition,
-        step=record.number,
-        attempt=record.attempt,
-        kind=record.kind,
-        purpose=record.purpose,
-        rate_fps=record.rate_fps,
-        verdict=record.verdict,
-        cause=record.cause,
-        reason=record.reason,
-        duration_s=record.duration_s,
-        planned=record.planned,
-        sent=record.sent,
-        received=record.received,
-        lost=record.lost,
+        step=trial.number,
+        attempt=trial.attempt,
+        kind=trial.kind,
+        purpose=trial.purpose,
+        rate_fps=trial.rate_fps,
+        verdict=trial.verdict,
+        cause=trial.cause,
+        reason=trial.reason,
+        duration_s=trial.duration_s,
+        planned=trial.planned,
+        sent=trial.sent,
+        received=trial.received,
+        lost=trial.lost,
         sent_per_second=_sums([stream.sent_per_second for stream in streams]),
         received_per_second=_sums([stream.received_per_second for stream in streams]),
         late_ns=max((stream.pacing.p99_ns for stream in streams), default=0),
-        tester_pause_s=record.tester_pause_s,
-        gateway_pause_s=trial.absence.total_s if trial.absence else None,
+        tester_pause_s=trial.tester_pause_s,
+        gateway_pause_s=trial.gateway_pause_s,
         dut_load=trial.dut_load,
     )
 

@@ -37,7 +37,7 @@ class ConfError(PlanError):
 
 
 class Remark(NamedTuple):
-    """Points at a line that does not mean what it seems to say; a harmless one means the same to its author."""
+    """Warns of a line. `harmless`: the result is the same."""
 
     line: int
     text: str

@@ -49,9 +49,9 @@ class _Course:
 class Queue:
     """Holds the jobs of a campaign and the testbeds that are still used.
 
-    The ones of a higher priority come first, then those that the campaign has first. One that failed on a testbed goes
-    to an equal one that has tried it less often. A testbed on which `max_failures` jobs failed in a row, in whatever
-    number of attempts, is used no more. `done`: keys of jobs that an earlier session finished.
+    Jobs are taken by priority, then in the campaign's order. A job that failed is given to the equal testbed that has
+    tried it least. A testbed is used no more after `max_failures` jobs that failed in a row. `done` has the keys of the
+    jobs that an earlier session finished.
     """
 
     def __init__(

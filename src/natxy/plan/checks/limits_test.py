@@ -324,7 +324,7 @@ def of_rate(name: str, percent: int = 50) -> Fields:
         (
             (BASE, BASE | {"name": "x", "procedure": "latency", "rate": of_rate("base"), "frame_size": 512}),
             "experiments[1].rate.experiment",
-            "'base' has another `frame_size`, 64 instead of 512, so its rate isn't this one's",
+            "'base' has another `frame_size`, 64 instead of 512, so its rate cannot be used here",
         ),
         (
             (BASE, BASE | {"name": "x", "baseline": "base", "directions": "forward"}),

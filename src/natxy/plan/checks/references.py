@@ -41,7 +41,7 @@ def _check_known_rates(
             yield Problem(at, text)
         elif field == "rate":
             other = measured[rate.experiment]
-            yield from _check_same_traffic(experiment, other, family, at, "its rate isn't this one's")
+            yield from _check_same_traffic(experiment, other, family, at, "its rate cannot be used here")
 
 
 def _names(experiments: Iterable[ExperimentPlan]) -> str:

@@ -98,7 +98,7 @@ class VmConfig(SharedMachine):
         if self.image is None:
             for field, default in (("user", "root"), ("port", 22), ("key", None), ("known_hosts", None)):
                 if getattr(self, field) != default:
-                    text = "is for an own `image`; natxy knows how to log in to the one that it builds: remove it"
+                    text = "is only for your own `image`; remove it"
                     yield Problem(("testbed", field), text)
             for side in ("left", "right"):
                 if getattr(self, side) != side:

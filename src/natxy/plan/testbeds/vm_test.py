@@ -27,9 +27,9 @@ def problems(**written: Any) -> list[str]:
     ("written", "problem"),
     [
         ({"queues": 2, "nic": "e1000e"}, "testbed.queues: QEMU gives a NIC of e1000e one queue, not 2; remove it"),
-        ({"user": "admin"}, "testbed.user: is for an own `image`"),
-        ({"port": 2222}, "testbed.port: is for an own `image`"),
-        ({"key": "k"}, "testbed.key: is for an own `image`"),
+        ({"user": "admin"}, "testbed.user: is only for your own `image`"),
+        ({"port": 2222}, "testbed.port: is only for your own `image`"),
+        ({"key": "k"}, "testbed.key: is only for your own `image`"),
         ({"left": "vio1"}, "testbed.left: in the image that natxy builds, the interface is left"),
         ({"image": "x.img"}, "testbed.key: missing; give the private key"),
         (OWN | {"left": "vio1", "right": "vio1"}, "testbed.right: is the same interface as left, vio1"),

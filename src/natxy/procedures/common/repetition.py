@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
@@ -24,10 +24,9 @@ from natxy.procedures.faults.crowding import crowding
 from natxy.procedures.faults.death import came_through
 from natxy.procedures.faults.disturbance import disturbance, tolerated_loss
 from natxy.procedures.faults.pauses import PausedAttempts
-from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
 from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind, trial_title
+from natxy.results.trials import Purpose, TrialKind, TrialRecord, trial_title
 from natxy.search.outcome import Attempt
 from natxy.system.core_watch import Absence
 from natxy.tcp.hosts import TcpHosts, TcpTest, Transfer
@@ -50,31 +49,6 @@ def rest_s(settle_s: float, attempt: int) -> float:
     return max(settle_s, min(settle_s * 2.0 ** (attempt - 1), LONGEST_REST_S))
 
 
-@dataclass(frozen=True)
-class FinishedTrial:
-    """A trial with its result.
-
-    `absence` is how long the gateway's core ran something else, None if unknown. `disturbance` says how that explains a
-    failure; empty otherwise. `dut_load` is what the DUT spent, `dut_counts` what it counted, None if unknown.
-    """
-
-    attempt: Attempt
-    kind: TrialKind
-    purpose: Purpose
-    rate_fps: float
-    started_at: str
-    result: TrialResult
-    absence: Absence | None = None
-    disturbance: str = ""
-    dut_load: DutLoad | None = None
-    dut_counts: DutCounts | None = None
-
-    @property
-    def title(self) -> str:
-        """Names the trial, such as `traffic at 812.5 kfps per direction`."""
-        return trial_title(self.kind, self.rate_fps)
-
-
 class TrialObserver(Protocol):
     """Receives the events of a repetition."""
 
@@ -84,7 +58,7 @@ class TrialObserver(Protocol):
         """Returns what receives the trial's progress."""
         ...
 
-    def finished(self, trial: FinishedTrial) -> None:
+    def finished(self, trial: TrialRecord) -> None:
         """Stores the trial before it returns."""
         ...
 
@@ -92,7 +66,7 @@ class TrialObserver(Protocol):
         """Receives the transfers of test `number` between hosts, by direction."""
         ...
 
-    def replayed(self, trial: FinishedTrial) -> None:
+    def replayed(self, trial: TrialRecord) -> None:
         """Receives a trial that was stored before the run was resumed."""
         ...
 
@@ -181,7 +155,7 @@ class Repetition:
         recorded = self.replay.result(attempt, kind, purpose, rate_fps)
         if recorded:
             self.paused.weigh(attempt, kind, recorded)
-            self.observer.replayed(FinishedTrial(attempt, kind, purpose, rate_fps, "", recorded))
+            self.observer.replayed(_record(recorded, attempt, kind, purpose, rate_fps))
             check_translated(self.experiment, recorded)
             return recorded
         seed = self._seed(attempt, kind)
@@ -211,8 +185,8 @@ class Repetition:
         elif why:
             reason = f"{result.reason}; {why}; the failure of a last attempt stands"
             result = result.model_copy(update={"reason": reason})
-        finished = FinishedTrial(attempt, kind, purpose, rate_fps, started_at, result, absence, why, load, counts)
-        self.observer.finished(finished)
+        record = _record(result, attempt, kind, purpose, rate_fps, started_at=started_at, absence=absence)
+        self.observer.finished(replace(record, disturbance=why or None, dut_load=load, dut_counts=counts))
         check_translated(self.experiment, result)
         if kind == TrialKind.PHASE1 and self.table_check:
             self.table_check.compare(self, result)
@@ -265,3 +239,13 @@ class Repetition:
         """Derives the trial's seed from the plan's, so that trials differ and can be reproduced (RFC 4814)."""
         words = (self.plan_seed, self.experiment.name, self.number, attempt.step, attempt.number, kind)
         return int.from_bytes(blake2b("/".join(map(str, words)).encode(), digest_size=8).digest(), "big")
+
+
+def _record(
+    result: TrialResult, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float, *, started_at: str = "",
+    absence: Absence | None = None,
+) -> TrialRecord:  # fmt: skip
+    return TrialRecord.of(
+        result, absence=absence, number=attempt.step, attempt=attempt.number, kind=kind, purpose=purpose,
+        step_rate=attempt.rate, rate_fps=rate_fps, started_at=started_at,
+    )  # fmt: skip

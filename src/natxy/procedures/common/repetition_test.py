@@ -13,11 +13,11 @@ from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verd
 from natxy.errors import GatewayDiedError
 from natxy.plan.model.timing import LAB_TIMING, RFC_TIMING
 from natxy.plan.resolve import resolve
-from natxy.procedures.common.repetition import LONGEST_REST_S, FinishedTrial, Repetition, rest_s
+from natxy.procedures.common.repetition import LONGEST_REST_S, Repetition, rest_s
 from natxy.procedures.common.traffic_test import plan_of
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import DutLoad
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord, trial_title
 from natxy.search.outcome import Attempt
 from natxy.system.core_watch import Absence
 
@@ -37,7 +37,7 @@ class Machine:
 
     def __init__(self, absence: Absence | None = None, pause_s: float | None = None) -> None:
         self.done: list[str] = []
-        self.finished: list[FinishedTrial] = []
+        self.finished: list[TrialRecord] = []
         self.load = DutLoad(elapsed_s=1.0, cores=())
         self.counts: DutCounts | None = None
         self.counting = SimpleNamespace(begin=lambda: self.done.append("count"), end=self._counted)
@@ -95,10 +95,12 @@ class Machine:
 
 def failed(lost: int = 100) -> TrialResult:
     """Returns a failed trial of a second with 100,000 frames."""
-    counts = {"planned": 100_000, "lost": lost, "corrupt": 0, "misrouted": 0, "unsent": 0, "timed_out": 0}
+    counts = dict.fromkeys(("corrupt", "misrouted", "unsent", "timed_out", "duplicate", "reordered"), 0)
+    counts |= {"planned": 100_000, "sent": 100_000, "received": 100_000 - lost, "lost": lost}
     stream: dict[str, Any] = counts | {"name": "forward", "intended_rate_fps": 1e5}
     stream |= {"longest_silence": None, "first_lost": None}
-    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "lost"}
+    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "cause": Cause.LOSS, "reason": "lost", "duration_s": 1}
+    trial |= {"stale": 0, "ports": []}
     return TrialResult.model_construct(**trial, streams=[StreamResult.model_construct(**stream)])
 
 
@@ -107,7 +109,7 @@ def test_the_gateway_is_watched_while_the_trial_runs() -> None:
     machine.run(failed())
     assert machine.done == ["count", "watch", "run", "watched", "counted"]
     [finished] = machine.finished
-    assert (finished.absence, finished.dut_load) == (Absence(0.05), machine.load)
+    assert (finished.gateway_pause_s, finished.dut_load) == (0.05, machine.load)
 
 
 def test_a_warm_up_is_neither_watched_nor_counted() -> None:
@@ -138,7 +140,7 @@ def test_a_disturbed_failure_decides_nothing_until_the_last_attempt(number: int,
 def test_a_failure_without_an_absence_is_the_gateways() -> None:
     for machine in (Machine(), Machine(Absence(0.0))):
         assert machine.run(failed()) == failed()
-        assert machine.finished[0].disturbance == ""
+        assert machine.finished[0].disturbance is None
     unknown_queue = Machine(Absence(0.05))
     unknown_queue.watch.buffer_frames = None
     assert unknown_queue.run(failed()) == failed()
@@ -159,7 +161,8 @@ def test_a_tolerated_loss_is_the_experiments() -> None:
 def test_a_gateway_that_polls_knows_its_absence_better_than_linux() -> None:
     machine = Machine(Absence(0.05, stolen_s=0.01), pause_s=0.002)
     machine.run(failed())
-    assert machine.finished[0].absence == Absence(0.002, stolen_s=0.01)
+    [finished] = machine.finished
+    assert (finished.gateway_pause_s, finished.gateway_stolen_s) == (0.002, 0.01)
 
 
 def test_a_gateway_that_is_gone_ends_the_repetition_and_its_trial_does_not_count() -> None:
@@ -212,7 +215,7 @@ def test_the_dut_learns_last_before_every_attempt(timing: Any, learned: list[str
 
 def test_a_trial_is_named_by_what_it_sends() -> None:
     def title(kind: TrialKind) -> str:
-        return FinishedTrial(Attempt(1, 1, 1e5), kind, Purpose.MEASURE, 812_500, "", failed()).title
+        return trial_title(kind, 812_500)
 
     assert title(TrialKind.TRAFFIC) == "traffic at 812.5 kfps per direction"
     assert title(TrialKind.VALIDATE) == "validation at 812.5 kfps"
@@ -255,7 +258,7 @@ def test_what_the_table_refused_is_the_gateways_whoever_was_disturbed() -> None:
         told = machine.run(result)
         assert (told.verdict, told.cause) == (Verdict.FAIL, Cause.LOSS)
         assert "chaintoolong rose by 100 in `conntrack -S`" in told.reason
-        assert machine.finished[0].disturbance == ""
+        assert machine.finished[0].disturbance is None
 
 
 def test_what_the_table_did_not_refuse_is_not_the_gateways() -> None:

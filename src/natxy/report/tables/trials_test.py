@@ -10,7 +10,7 @@ from natxy.report.tables.trials import corrupt_frames, foreign_frames
 from natxy.results.reader import RunReader
 from natxy.results.records import State
 from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from tests.support.sample_runs import SampleRun, Sought, quickstart, result
 
 
@@ -30,9 +30,18 @@ def test_frames_that_arrived_corrupt_are_told_with_whose_they_were(tmp_path: Pat
     jool = sample.experiment("jool", Sought(None), title="Jool NAT64")
     row = sample.store.start_repetition(jool, 4)
     sample.store.add_trial(
-        row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e5, rate_fps=1e5,
-        started_at=timestamp(), result=result(1e5, Verdict.FAIL, directions=2, corrupt=1),
-    )  # fmt: skip
+        row,
+        TrialRecord.of(
+            result(1e5, Verdict.FAIL, directions=2, corrupt=1),
+            number=1,
+            attempt=1,
+            kind=TrialKind.TRAFFIC,
+            purpose=Purpose.MEASURE,
+            step_rate=1e5,
+            rate_fps=1e5,
+            started_at=timestamp(),
+        ),
+    )
     sample.store.finish_repetition(row, State.DONE)
     folder = sample.end()
     run = RunReader(folder).run

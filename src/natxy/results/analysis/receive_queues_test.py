@@ -14,7 +14,7 @@ from natxy.report.words.tester import uneven_queues
 from natxy.results.analysis.receive_queues import receive_queues
 from natxy.results.reader import RunReader
 from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from tests.support.repetitions import experiment, trial
 from tests.support.sample_runs import SampleRun, result
 
@@ -64,9 +64,18 @@ def test_the_report_has_the_shares_and_a_remark(tmp_path: Path) -> None:
     ports = [port(Side.LEFT, 900, 1100), port(Side.RIGHT, 2, 1998), port(Side.LEFT, 0, 0)]
     further = ports[2].model_copy(update={"pair": 1, "received_by_queue": [10, 990]})
     sample.store.add_trial(
-        row, number=1, attempt=1, kind=TrialKind.TRAFFIC, purpose=Purpose.MEASURE, step_rate=1e3, rate_fps=1e3,
-        started_at=timestamp(), result=result(1e3, Verdict.PASS).model_copy(update={"ports": [*ports[:2], further]}),
-    )  # fmt: skip
+        row,
+        TrialRecord.of(
+            result(1e3, Verdict.PASS).model_copy(update={"ports": [*ports[:2], further]}),
+            number=1,
+            attempt=1,
+            kind=TrialKind.TRAFFIC,
+            purpose=Purpose.MEASURE,
+            step_rate=1e3,
+            rate_fps=1e3,
+            started_at=timestamp(),
+        ),
+    )
     run = RunReader(sample.end()).run
     table = receive_queues_table(run)
     assert table

@@ -33,6 +33,7 @@ from natxy.results.intervals import median_interval
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialRecord
+from natxy.system.core_watch import Absence
 from tests.support.repetitions import experiment, trial
 from tests.support.sample_runs import SampleRun, result
 
@@ -40,7 +41,7 @@ QUIET = trial(result(1e5, Verdict.PASS))
 INVALID = trial(result(1e5, Verdict.INVALID))
 DISTURBED = replace(trial(result(1e5, Verdict.FAIL)), verdict=Verdict.DISTURBED)
 MARKED = trial(result(1e5, Verdict.FAIL), disturbance="the core was away")
-AWAY = trial(result(1e5, Verdict.FAIL), gateway_pause_s=0.3)
+AWAY = trial(result(1e5, Verdict.FAIL), absence=Absence(0.3))
 # Neither levels nor a trend.
 VARYING = [300e3, 250e3, 350e3, 270e3, 330e3, 310e3, 290e3, 260e3]
 
@@ -144,7 +145,7 @@ def test_few_disturbed_trials_count_only_if_the_quiet_repetitions_agree() -> Non
 
 
 def test_short_pauses_disturb_nothing() -> None:
-    short = [paused(0.0015), trial(result(1e5, Verdict.FAIL), gateway_pause_s=0.1)]
+    short = [paused(0.0015), trial(result(1e5, Verdict.FAIL), absence=Absence(0.1))]
     trials = dict.fromkeys(range(1, 9), short * 5)
     assert found(experiment(VARYING, trials=trials)).cause == Unexplained()
 

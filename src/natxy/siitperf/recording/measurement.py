@@ -14,9 +14,10 @@ from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.errors import DutError, TesterLimitError
 from natxy.events.listener import RunListener
-from natxy.procedures.common.repetition import FinishedTrial, Repetition
+from natxy.procedures.common.repetition import Repetition
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
+from natxy.results.trials import TrialRecord
 from natxy.run.recorder import TrialRecorder
 from natxy.run.repetition import measure_repetition
 from natxy.siitperf.recording.experiment import Part
@@ -62,7 +63,7 @@ class _Recorder(TrialRecorder):
 
     starts: Sequence[str] = ()
 
-    def finished(self, trial: FinishedTrial) -> None:
+    def finished(self, trial: TrialRecord) -> None:
         began, *self.starts = self.starts
         super().finished(replace(trial, started_at=began))
 

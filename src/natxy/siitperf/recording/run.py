@@ -25,7 +25,7 @@ from natxy.results.planned import settings_of
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunState, State
 from natxy.results.store import RunStore
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.run.folder import make_folder, sole_owner
 from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
@@ -136,8 +136,8 @@ def _add_step(
         measures = part.counts_phase1 or not phase.preliminary
         result = part.renamed(phase.result)
         foreign.add(result.samples)
-        store.add_trial(
-            repetition_id,
+        trial = TrialRecord.of(
+            result,
             number=number,
             attempt=1,
             kind=TrialKind.PHASE1 if phase.preliminary else TrialKind.TRAFFIC,
@@ -145,8 +145,8 @@ def _add_step(
             step_rate=rate,
             rate_fps=phase.rate_fps,
             started_at=phase.began,
-            result=result,
         )
+        store.add_trial(repetition_id, trial)
         if not phase.preliminary and result.verdict in DECISIVE:
             curves = with_losses(curves, rate, result.streams)
     store.finish_repetition(repetition_id, **vars(found(part.experiment, store.steps(repetition_id), curves)))

@@ -18,10 +18,10 @@ RUN: Final = "NATXY_SIITPERF_RUN"
 """The variable that names the folder of a run, to which every trial is appended."""
 
 PROCEDURE: Final = "NATXY_SIITPERF_PROCEDURE"
-"""The variable that says what a script measures, where its calls are also those of another one."""
+"""The variable that names the procedure, if a script's calls alone are ambiguous."""
 
 SERIES: Final = "NATXY_SIITPERF_NAME"
-"""The variable that names what a script measures: experiments of another name are others."""
+"""The variable whose value groups calls into one experiment."""
 
 LOSSES: Final = "frame-loss-rate"
 """The procedure whose script makes the same calls as a search for the throughput."""

@@ -50,7 +50,7 @@ _VHOST: Final = Path("/dev/vhost-net")
 class VmLab(EngineTestbed):
     """A virtual machine; a process has one at a time. `dut_cores`: the cores that it gets where the plan names none.
 
-    It is not booted for each gateway: like a machine that is not natxy's, it has one after the other.
+    The machine stays up and runs the gateways one after the other.
     """
 
     def __init__(self, config: VmConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:

@@ -12,7 +12,7 @@ from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind
+from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from tests.support.sample_runs import SampleRun, result, settings
 
 LINKS = settings()["addresses"]
@@ -31,10 +31,18 @@ def sampled(folder: Path, *trials: tuple[Verdict, SourceSpread | None], pool: st
     row = sample.store.start_repetition(number, 1)
     for step, (verdict, sources) in enumerate(trials, 1):
         sample.store.add_trial(
-            row, number=step, attempt=1, kind=TrialKind.PHASE1, purpose=Purpose.PREPARE, step_rate=1000,
-            rate_fps=1000, started_at=timestamp(),
-            result=result(1000, verdict).model_copy(update={"sources": sources}),
-        )  # fmt: skip
+            row,
+            TrialRecord.of(
+                result(1000, verdict).model_copy(update={"sources": sources}),
+                number=step,
+                attempt=1,
+                kind=TrialKind.PHASE1,
+                purpose=Purpose.PREPARE,
+                step_rate=1000,
+                rate_fps=1000,
+                started_at=timestamp(),
+            ),
+        )
     return sample.end()
 
 
