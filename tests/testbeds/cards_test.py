@@ -22,6 +22,7 @@ from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortMedi
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import NatxyError
+from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES
 from tests.support import needs
 from tests.support.engine_trials import ADDRESSES, first_progress, stream_from, trial
 from tests.support.pci_guest import E1000E, NEEDS, PAIRS, VIRTIO, Pair, PciGuest, pci_guest
@@ -32,7 +33,6 @@ pytestmark = [*needs.LAB, *NEEDS, needs.TUN]
 RATE_FPS: Final = 500
 LEAST_FPS: Final = 200
 PLUGGED_AFTER_S: Final = 1.5
-ETHERNET_BYTES: Final = 18
 LONGEST_FRAME: Final = 9216
 
 NEIGHBORS: Final = NeighborsResolve(
@@ -160,11 +160,13 @@ def plug_in(cabled: Cabled) -> None:
 
 def test_long_frames_cross_up_to_what_the_card_takes(cabled: Cabled) -> None:
     longest = cabled.pair.longest_frame
-    cabled.engine.open_ports(cabled.pair.ports(mtu=longest - ETHERNET_BYTES))
+    cabled.engine.open_ports(cabled.pair.ports(mtu=longest - ETHERNET_FRAMING_BYTES))
     assert_whole(cabled.engine.run_trial(both_ways(0.5, size=longest)))
     if longest < LONGEST_FRAME:
-        with pytest.raises(NatxyError, match=f"mtu is 9198, but the device's is {longest - ETHERNET_BYTES} at most"):
-            cabled.engine.open_ports(cabled.pair.ports(mtu=LONGEST_FRAME - ETHERNET_BYTES))
+        with pytest.raises(
+            NatxyError, match=f"mtu is 9198, but the device's is {longest - ETHERNET_FRAMING_BYTES} at most"
+        ):
+            cabled.engine.open_ports(cabled.pair.ports(mtu=LONGEST_FRAME - ETHERNET_FRAMING_BYTES))
 
 
 @pytest.mark.parametrize("cabled", [VIRTIO], indirect=True, ids=lambda pair: pair.name)

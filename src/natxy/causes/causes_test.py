@@ -452,3 +452,13 @@ def test_a_rule_is_called_what_it_says(rule: str, words: str) -> None:
     counts = DutCounts(rose=passed, silent_rules=(rule,))
     trial = record(5000, stream("phase 1", 10_000, 1000, 5000), kind=TrialKind.PHASE1, counts=counts)
     assert words in explain(experiment(10_000), [trial])
+
+
+def test_one_direction_may_have_several_pairs_of_interfaces() -> None:
+    def pairs(lost: int) -> list[StreamResult]:
+        names = ("forward", "reverse", "forward 2", "reverse 2")
+        return [stream(name, 1000, lost if name.startswith("forward") else 0, 1000) for name in names]
+
+    text = explain(experiment(), [record(1000, *pairs(lost)) for lost in (37, 370)])
+    assert "frames are lost in the direction forward alone; look at the gateway's routes" in text
+    assert "nothing arrives in the direction forward alone" in explain(experiment(), [record(1000, *pairs(1000))])

@@ -13,7 +13,7 @@ from typing import Final
 from natxy.engine.messages.results import ForeignSample
 
 DAMAGED: Final = "corrupt_test"
-_ETHERNET_BYTES: Final = 14
+_ETHERNET_HEADER_BYTES: Final = 14
 _TAG_BYTES: Final = 4
 _FCS_BYTES: Final = 4
 _VLAN: Final = 0x8100
@@ -54,12 +54,16 @@ def frame_bytes(frame: bytes) -> int | None:
     `frame` may be its beginning alone; None if that is too short for an IP header.
     """
     packet = _packet(frame)
-    return _ETHERNET_BYTES + _ip_bytes(packet) + _FCS_BYTES if len(packet) >= _IPV4_BYTES and packet[0] >> 4 else None
+    return (
+        _ETHERNET_HEADER_BYTES + _ip_bytes(packet) + _FCS_BYTES
+        if len(packet) >= _IPV4_BYTES and packet[0] >> 4
+        else None
+    )
 
 
 def _packet(frame: bytes) -> bytes:
     tagged = frame[12:14] == _VLAN.to_bytes(2, "big")
-    return frame[_ETHERNET_BYTES + _TAG_BYTES * tagged :]
+    return frame[_ETHERNET_HEADER_BYTES + _TAG_BYTES * tagged :]
 
 
 def _is_ipv4(packet: bytes) -> bool:

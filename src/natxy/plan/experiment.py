@@ -36,7 +36,7 @@ from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import (
-    ETHERNET_BYTES,
+    ETHERNET_FRAMING_BYTES,
     SMALLEST_FRAME,
     ActiveConnections,
     Directions,
@@ -177,7 +177,7 @@ class Experiment(PlanModel):
             pool=self.addresses.pool,
             background=self.background.links if self.background else None,
             further=tuple(LinkPair(left=each.left, right=each.right) for each in self.addresses_of_pairs[1:]),
-            mtu=max(USUAL_MTU, longest - ETHERNET_BYTES),
+            mtu=max(USUAL_MTU, longest - ETHERNET_FRAMING_BYTES),
         )
 
     @property

@@ -24,7 +24,7 @@ _RATE_FPS: Final = 2000.0
 _DRAIN_S: Final = 0.4
 _SEED: Final = 1
 
-_ETHERNET_BYTES: Final = 14
+_ETHERNET_HEADER_BYTES: Final = 14
 _IPV6_BYTES: Final = 40
 # By type and code; the codes of RFC 1812 §5.2.7.1 and RFC 4443 §3.1.
 _ICMP: Final = {
@@ -103,7 +103,7 @@ def _refusals(sender: Side, samples: list[ForeignSample]) -> Iterator[Refusal]:
     for sample in samples:
         if sample.side != sender:
             continue
-        packet = _bytes(sample)[_ETHERNET_BYTES:]
+        packet = _bytes(sample)[_ETHERNET_HEADER_BYTES:]
         match sample.kind:
             case "icmp_unreachable":
                 header_bytes = 4 * (packet[0] & 0xF) if packet else 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.model.terms import Family
+from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
@@ -28,8 +28,6 @@ from natxy.siitperf.sides import (
 LARGEST_RATE_FPS: Final = 14_880_952
 """siitperf accepts no larger rate: it is that of 64-byte frames at 10 Gbit/s."""
 
-# Bytes of IPv6 headers that IPv4 frames lack.
-HEADER_DIFFERENCE_BYTES: Final = 20
 _LONGEST_IPV6: Final = 1518
 _MOST_32: Final = 2**32 - 1
 _MOST_MS: Final = 10**8
@@ -121,7 +119,7 @@ class Arguments:
 
     def sent_size(self, of: Family) -> int:
         """Returns the size of foreground frames of a family; `size` is that of IPv6 frames."""
-        return self.size - (HEADER_DIFFERENCE_BYTES if of == Family.IPV4 else 0)
+        return self.size - (IP_HEADER_DIFFERENCE_BYTES if of == Family.IPV4 else 0)
 
 
 def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Arguments:

@@ -126,8 +126,10 @@ def test_an_error_of_a_plan_names_the_run_and_the_testbed(file: Path) -> None:
         jobs_of(load_campaign(file), file)
 
 
-def test_a_file_that_is_no_plan_is_not_quoted(file: Path) -> None:
+@pytest.mark.parametrize("name", ["shadow", "link.yaml"])
+def test_a_file_that_is_no_plan_is_not_quoted(file: Path, name: str) -> None:
     (file.parent / "shadow").write_text("root:*:20228:0:99999:7:::")
-    file.write_text(CAMPAIGN.replace("plan: p.yaml", "plan: shadow"))
-    with pytest.raises(PlanError, match=r"^the run x: plan: expected a file .* with .yaml or .yml, got shadow$"):
+    (file.parent / "link.yaml").symlink_to("shadow")
+    file.write_text(CAMPAIGN.replace("plan: p.yaml", f"plan: {name}"))
+    with pytest.raises(PlanError, match=rf"^the run x: plan: expected a file .* with .yaml or .yml, got {name}$"):
         jobs_of(load_campaign(file), file)

@@ -18,7 +18,7 @@ from natxy.plan.model.units import COUNT_SCHEMA, Count, is_number
 from natxy.untrusted.validation import got
 
 # Frame sizes are in bytes and include the FCS. These are the header and the FCS, which an MTU does not include.
-ETHERNET_BYTES: Final = 18
+ETHERNET_FRAMING_BYTES: Final = 18
 # Preamble, start delimiter and inter-frame gap, which a frame takes on the wire in addition to its size.
 ETHERNET_OVERHEAD_BYTES: Final = 20
 # The tag of a VLAN (IEEE 802.1Q), which a frame's size does not include either.

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from natxy.plan.model.base import Pattern
-from natxy.plan.model.traffic import ETHERNET_BYTES, ETHERNET_OVERHEAD_BYTES
+from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES, ETHERNET_OVERHEAD_BYTES
 from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure, per_direction
@@ -55,5 +55,5 @@ def line_goodput_bps(line_bps: float, longest_frame: int, ip_header_bytes: int) 
 
     `longest_frame` is in bytes and includes the FCS.
     """
-    payload = longest_frame - ETHERNET_BYTES - ip_header_bytes - TCP_HEADER_BYTES
+    payload = longest_frame - ETHERNET_FRAMING_BYTES - ip_header_bytes - TCP_HEADER_BYTES
     return line_bps * payload / (longest_frame + ETHERNET_OVERHEAD_BYTES)

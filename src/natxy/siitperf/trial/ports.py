@@ -18,6 +18,8 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.engine.program import find_engine
 from natxy.errors import PlanError
+from natxy.plan.model.addresses import USUAL_MTU
+from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.tester_cores import distinct
 from natxy.siitperf.cards import PCI, bound_cards
@@ -32,8 +34,6 @@ KEEP_OPEN: Final = "NATXY_SIITPERF_KEEP_OPEN_S"
 
 _LONGEST_IDLE_S: Final = 3600
 
-_ETHERNET_BYTES: Final = 18
-_USUAL_MTU: Final = 1500
 _VDEV: Final = re.compile(r"(net|eth)_\w+(,.*)?")
 _KEEPER: Final = Path(__file__).with_name("keep_open.py")
 _INTERFACES: Final = Path("/sys/class/net")
@@ -58,7 +58,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     elif not all(devices):
         missing = LEFT if not devices[0] else RIGHT
         raise PlanError(f"{missing} is missing; give both {LEFT} and {RIGHT}, or none of them for the first two NICs")
-    mtu = max(_USUAL_MTU, longest_frame - _ETHERNET_BYTES)
+    mtu = max(USUAL_MTU, longest_frame - ETHERNET_FRAMING_BYTES)
     io = environment.get(IO) or "af_xdp"
     if io not in {"af_xdp", "af_packet"}:
         raise PlanError(f"{IO} is {io!r}, expected af_xdp or af_packet")

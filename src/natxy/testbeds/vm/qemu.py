@@ -11,6 +11,7 @@ from typing import Final
 
 from natxy.dut.transport.base import pinned
 from natxy.engine.messages.common import Side
+from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.testbeds.vm import Accelerator, VmConfig
 from natxy.testbeds.vm.accelerator import CPU_MODELS, ENDS_WITH_NATXY, QEMU
 from natxy.testbeds.vm.image import VmImage
@@ -22,7 +23,6 @@ NIC_MACS: Final = {Side.LEFT: "02:00:00:00:02:01", Side.RIGHT: "02:00:00:00:02:0
 MANAGEMENT_NETWORK: Final = IPv4Network("169.254.77.0/24")
 GUEST_ADDRESS: Final = IPv4Address("169.254.77.15")
 _DEVICES: Final = {"virtio": "virtio-net-pci", "e1000e": "e1000e", "vmxnet3": "vmxnet3"}
-_USUAL_MTU: Final = 1500
 # The length of a virtio NIC's receive queue in frames, the longest that QEMU allows; its transmit queue stays shorter
 # without vhost.
 _RECEIVE_QUEUE: Final = 1024
@@ -108,7 +108,7 @@ def _nic(side: Side, config: VmConfig, start: Start) -> list[str]:
         if several:
             # Each queue has two vectors, and the device two more.
             device += f",mq=on,vectors={2 * config.queues + 2}"
-        if start.mtu != _USUAL_MTU:
+        if start.mtu != USUAL_MTU:
             device += f",host_mtu={start.mtu}"
     return ["-netdev", network, "-device", device]
 
