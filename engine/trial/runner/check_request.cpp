@@ -35,6 +35,12 @@ void check_connections(const StreamSpec& stream, const Connections& connections)
     throw TrialError(stream, fmt::format("phase 2 needs a phase 1 that passed; {} of {} connections are established",
                                          connections.established, connections.count));
   }
+  if (stream.role == StreamRole::validation &&
+      (stream.kind != StreamKind::replies || stream.frames != connections.count)) {
+    throw TrialError(stream, fmt::format("a validation has one reply for each of the {} connections; "
+                                         "give the kind `replies` and as many `frames`",
+                                         connections.count));
+  }
   if (stream.active_connections > connections.count) {
     throw TrialError(stream, fmt::format("the first {} connections are requested, but phase 1 made {}; lower "
                                          "`active_connections`",

@@ -25,7 +25,8 @@ _TIMEOUT_S: Final = 300.0
 
 def sign(text: bytes, key: Path) -> bytes:
     """Returns the signature of a text. PlanError if the key cannot sign."""
-    if not key.is_file():
+    # Without the file, ssh-keygen may find the public key beside it.
+    if key.exists() and not key.is_file():
         raise PlanError(f"--sign: {key} is no file; give a private ssh key, or a public one whose agent is running")
     done = _ssh_keygen("sign", "-f", str(key), text=text)
     if done.returncode:

@@ -14,6 +14,7 @@ from statistics import median_low
 from typing import Final
 
 from natxy.causes.counted import explaining
+from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import Cause, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS
@@ -192,8 +193,10 @@ class Facts:
 
     @property
     def only_direction(self) -> str | None:
-        """The one of two directions that lost frames in every failure; None if both did, or there is one."""
-        lossy = {stream.source for trial in self.failures for stream in trial.result.streams if stream.lost}
+        """The direction whose foreground alone lost frames in every failure; None if both did, or if there is only one
+        direction."""
+        streams = [stream for trial in self.failures for stream in trial.result.streams]
+        lossy = {each.source for each in streams if each.lost and each.role != StreamRole.BACKGROUND}
         both = {stream.source for stream in self.typical.result.streams}
         return next(iter(lossy)).direction if len(lossy) == 1 < len(both) else None
 

@@ -44,7 +44,9 @@ class Period:
             ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
             return f"every {number:,}{ending} {facts.what.removesuffix('s')} is lost{direction}"
         again = f"every {format_duration(float(f'{self.length:.3g}'))}{direction}"
-        return f"about {self.lost:,} {facts.what} are lost {again}" if self.lost > 1 else f"one frame is lost {again}"
+        if self.lost > 1:
+            return f"about {self.lost:,} {facts.what} are lost {again}"
+        return f"one {facts.what.removesuffix('s')} is lost {again}"
 
 
 def period(facts: Facts) -> Period | None:

@@ -138,8 +138,9 @@ class SingleTagLatency(_TaggedStream[SingleTagLatencyConfig]):
         result = self._trial(repetition, 1)
         delays = {stream.name: stream.tagged_delays_ns[0] for stream in result.streams if stream.tagged_delays_ns}
         lost = [stream for stream, ns in delays.items() if ns is None]
-        latencies = of_each_direction(result.streams, lambda stream: delays[stream.name])
-        lost_tagged = of_each_direction(result.streams, lambda stream: delays[stream.name] is None, sum)
+        tagged = [stream for stream in result.streams if stream.name in delays]
+        latencies = of_each_direction(tagged, lambda stream: delays[stream.name])
+        lost_tagged = of_each_direction(tagged, lambda stream: delays[stream.name] is None, sum)
         return ProcedureResult(
             figures={"latency": None if lost else highest(latencies)}
             | by_direction("latency", latencies)

@@ -50,7 +50,8 @@ def test_background_traffic_stays_interleaved_with_its_own_half() -> None:
 def stream(name: str, lost: int = 0, last: tuple[int, float] | None = None, planned: int = 1000) -> StreamResult:
     last_lost = LostFrame(sequence=last[0], due_s=last[1]) if last else None
     source = Side.RIGHT if name.startswith("reverse") else Side.LEFT
-    said: dict[str, Any] = {"name": name, "source": source, "role": StreamRole.FOREGROUND}
+    role = StreamRole.BACKGROUND if "background" in name else StreamRole.FOREGROUND
+    said: dict[str, Any] = {"name": name, "source": source, "role": role}
     values = said | {"planned": planned, "lost": lost, "intended_rate_fps": 500.0}
     return StreamResult.model_construct(**values, last_lost=last_lost)
 
@@ -72,6 +73,15 @@ def test_the_recovery_ends_with_the_last_lost_frame_after_the_overload() -> None
     assert remark == ""
     figures, _ = recovered(stream("forward", 250), stream(HALF))
     assert figures["recovery"] == 0
+
+
+def test_a_direction_recovers_with_its_background_and_with_all_pairs() -> None:
+    background = [stream("forward background", 500), stream("forward background at half the rate", 5, (40, 2.5))]
+    further = [stream("forward 2", 100), stream("forward 2 at half the rate", 5, (40, 2.25))]
+    figures, _ = recovered(stream("forward", 250), stream(HALF, 5, (40, 2.125)), *background, *further)
+    # 1000 frames at 500 fps are an overload of two seconds.
+    assert (figures["recovery"], figures["recovery_forward"]) == (0.5, 0.5)
+    assert figures["overload_loss_forward"] == 25
 
 
 def test_an_overload_without_loss_is_said() -> None:

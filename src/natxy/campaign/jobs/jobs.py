@@ -65,11 +65,10 @@ def _jobs(
         key = repr(settings[testbed])
         if key not in loaded:
             # The error of a file that is no plan has a line of it, which may be a secret.
-            if (folder / run.plan).resolve().suffix.lower() not in _SUFFIXES:
-                raise PlanError(
-                    f"the run {run.name}: plan: expected a file whose name ends with {' or '.join(_SUFFIXES)}, got "
-                    f"{run.plan}"
-                )
+            file = (folder / run.plan).resolve()
+            if file.suffix.lower() not in _SUFFIXES:
+                expected = f"expected a file whose name ends with {' or '.join(_SUFFIXES)}"
+                raise PlanError(f"the run {run.name}: plan: {expected}, and {run.plan} is {file}")
             try:
                 loaded[key] = load_plan(folder / run.plan, changes={**run.overrides, "testbed": settings[testbed]})
             except PlanError as error:

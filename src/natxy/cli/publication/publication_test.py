@@ -42,7 +42,7 @@ def test_a_signed_bundle_says_by_whom(tmp_path: Path) -> None:
     refused = natxy("verify", bundle, "--allowed-signers", allowing(tmp_path, ("bob", made_key(tmp_path, "other"))))
     assert (refused.exit_code, "does not allow to sign" in refused.output) == (2, True), refused.output
     unsigned = natxy("bundle", run, "--sign", tmp_path / "none")
-    assert (unsigned.exit_code, "is no file" in unsigned.output) == (2, True), unsigned.output
+    assert (unsigned.exit_code, "signs nothing" in unsigned.output) == (2, True), unsigned.output
 
 
 def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ class StreamResult(Message):
     )
     lost_stride: Whole | None = Field(
         default=None,
-        description="the distance of six or more lost frames, which were all of them, if not 1",
+        description="every how many frames one was lost; null unless six or more were, always at this distance",
     )
     lost_flows: LostFlows | None = Field(
         default=None, description="null unless the trial failed, and for a stream whose lost frames are unknown or none"

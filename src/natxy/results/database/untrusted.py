@@ -34,7 +34,7 @@ _ORDINARY: Final = {
     "table": re.compile(r'CREATE TABLE (?:"\w+"|\w+) ?\(.*', re.ASCII | re.DOTALL),
     "index": re.compile(r"|CREATE INDEX \w+ ON \w+ \(\w+\)", re.ASCII),
 }
-# `GENERATED ALWAYS AS (…)`, or `AS (…)` alone; and constraints, which a copy of the rows would evaluate.
+# `GENERATED ALWAYS AS (…)`, or `AS (…)` alone; and constraints, which the rows of a resumed run would evaluate.
 _CODE: Final = re.compile(r"\b(AS|CHECK)\b", re.IGNORECASE)
 
 

@@ -88,7 +88,7 @@ def generated_column(db: sqlite3.Connection, table: str) -> None:
 
 
 def constraint(db: sqlite3.Connection, table: str) -> None:
-    """A copy of the rows would evaluate it: minutes within a single step of SQLite's."""
+    """The rows of a resumed run would evaluate it: minutes within a single step of SQLite's."""
     slow = "instr(hex(zeroblob(1000000)), hex(zeroblob(500000)) || '1') = 0"
     db.execute(f"ALTER TABLE {table} ADD COLUMN slow TEXT CHECK (slow IS NULL OR {slow})")
 

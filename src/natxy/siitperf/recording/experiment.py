@@ -86,7 +86,7 @@ class Part:
         return self.experiment.procedure.name == "connection-rate"
 
     def renamed(self, result: TrialResult) -> TrialResult:
-        """Returns the result with natxy's names of the streams, for which connections are made from the left."""
+        """Returns the result with natxy's names, and with exchanged sides if siitperf's initiator is on the right."""
         turned = self.direction_names.get(REVERSE.key) == Side.LEFT.direction
 
         def side(of: Side) -> Side:

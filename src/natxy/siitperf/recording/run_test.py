@@ -15,6 +15,7 @@ import pytest
 
 from natxy.cli.bodies.report import show
 from natxy.cli.console import LastingConsole
+from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -155,8 +156,8 @@ def test_forward_is_from_the_initiator_which_may_be_on_the_right(simulated: Call
     call = simulated(conf_text("nat44", **sides, **ports))
     # The responder alone sends in phase 2.
     call("tp", "84 1000 1 500 2 2 100 100 1000 500 700")
-    names = [stream.name for placed in call.experiment().all_trials for stream in placed.trial.result.streams]
-    assert names == ["phase 1", "reverse"]
+    streams = [stream for placed in call.experiment().all_trials for stream in placed.trial.result.streams]
+    assert [(stream.name, stream.source) for stream in streams] == [("phase 1", Side.LEFT), ("reverse", Side.RIGHT)]
 
 
 def test_connection_rates_and_the_capacity_of_a_table(simulated: Callable[..., Simulated]) -> None:

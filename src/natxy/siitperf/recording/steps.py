@@ -59,7 +59,7 @@ def with_losses(curves: Iterable[Curve], rate: float, streams: Iterable[StreamRe
     points = {curve.name: [*curve.points] for curve in curves}
     titles = {curve.name: curve.title for curve in curves}
     for stream in streams:
-        name = _LOSS + stream.name.replace(" ", "_")
+        name = f"{_LOSS}{stream.name.replace(' ', '_')}"
         titles[name] = f"Frame loss, {stream.name}"
         points.setdefault(name, []).append((rate, 100 * stream.lost / stream.planned))
     x, y = Axis("offered", Unit.FPS), Axis("lost", Unit.PERCENT)
