@@ -53,7 +53,9 @@ def explain(experiment: Experiment, trials: Iterable[TrialRecord], purpose: Purp
     cause = next(filter(None, (each(facts) for each in _CAUSES)), "")
     again = period(facts)
     when = again.lost_what(facts) if again else ""
-    seen = "; ".join(filter(None, (shape(facts), which(facts), when)))
+    # Long trials at low rates meet more stops than short ones at high rates.
+    depends = "" if again and facts.falls else shape(facts)
+    seen = "; ".join(filter(None, (depends, which(facts), when)))
     return ": ".join(filter(None, (seen, cause)))
 
 

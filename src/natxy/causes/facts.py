@@ -79,11 +79,17 @@ class Facts:
             Point(
                 rate,
                 median_low([missing(trial) for trial in trials]),
-                median_low([trial.planned for trial in trials]),
+                median_low([self._planned(trial) for trial in trials]),
                 median_low([_arrived_fps(trial) for trial in trials]),
             )
             for rate, trials in sorted(by_rate.items())
         ]
+
+    def _planned(self, trial: TrialRecord) -> int:
+        """Returns the frames of the direction that lost frames, or of both."""
+        if self.only_direction is None:
+            return trial.planned
+        return sum(each.planned for each in trial.result.streams if each.source.direction == self.only_direction)
 
     @cached_property
     def lowest(self) -> list[TrialRecord]:
@@ -197,7 +203,7 @@ class Facts:
         direction."""
         streams = [stream for trial in self.failures for stream in trial.result.streams]
         lossy = {each.source for each in streams if each.lost and each.role != StreamRole.BACKGROUND}
-        both = {stream.source for stream in self.typical.result.streams}
+        both = {stream.source for stream in streams}
         return next(iter(lossy)).direction if len(lossy) == 1 < len(both) else None
 
     # --- loss against rate

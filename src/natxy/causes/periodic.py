@@ -19,6 +19,8 @@ from natxy.results.trials import TrialRecord
 # Of random bursts, five intervals are alike, or two or three times as long where bursts are lacking, in fewer than 1 of
 # 50,000 trials: each of four is within 5 % of the median, or of its double or triple, with a probability of 0.061.
 _FEWEST: Final = 6
+# Elsewhere, each interval like the one that was found is as unlikely.
+_FEWEST_ALIKE: Final = 3
 _MOST_LACKING: Final = 2
 _TOLERANCE: Final = 0.05
 # The share of an interval that the spacing of frames blurs is small then.
@@ -57,7 +59,8 @@ def period(facts: Facts) -> Period | None:
         return None
     if stride := _same(facts, lambda stream: stream.lost_stride, tolerance=0):
         return Period(stride, timed=False, lost=1)
-    if length_s := _same(facts, _interval_s, _TOLERANCE):
+    many = any(len(stream.lost_bursts) >= _FEWEST for stream in _lossy(facts.lowest))
+    if many and (length_s := _same(facts, _interval_s, _TOLERANCE)):
         streams = _lossy([facts.typical])
         lost = sum(median(burst.lost for burst in stream.lost_bursts) for stream in streams)
         return Period(length_s, timed=True, lost=round(lost))
@@ -93,7 +96,7 @@ def _lossy(trials: Iterable[TrialRecord]) -> list[StreamResult]:
 def _interval_s(stream: StreamResult) -> float | None:
     """Returns the time from the beginning of a burst to that of the next; None if it varies, or bursts are too few."""
     bursts: Sequence[LostBurst] = stream.lost_bursts
-    if len(bursts) < _FEWEST:
+    if len(bursts) < _FEWEST_ALIKE:
         return None
     intervals_s = [later.due_s - earlier.due_s for earlier, later in pairwise(bursts)]
     middle_s = median(intervals_s)

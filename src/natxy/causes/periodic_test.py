@@ -111,3 +111,15 @@ def test_both_directions_have_the_period() -> None:
     other = [sorted(drawn.sample(range(10_000), 12)) for _ in range(2)]
     trials = [trial(rate, every_s(rate, 0.25), one) for rate, one in zip((2000, 5000), other, strict=True)]
     assert period(Facts(experiment(), trials)) is None
+
+
+def test_at_another_rate_fewer_bursts_are_enough() -> None:
+    """Short trials at high rates meet few stops."""
+    few = every_s(5000, 0.3)[:4]
+    assert period(Facts(experiment(), [trial(2000, every_s(2000, 0.3)), trial(5000, few)]))
+    assert period(Facts(experiment(), [trial(2000, every_s(2000, 0.3)[:5]), trial(5000, few)])) is None
+    assert period(Facts(experiment(), [trial(2000, every_s(2000, 0.3)), trial(5000, few[:2])])) is None
+    # The gateway stops as often at each rate, and a short trial may meet a smaller share of the stops.
+    short = trial(5000, few, lost=2)
+    text = explain(experiment(), [trial(2000, every_s(2000, 0.3), lost=99), short])
+    assert text.startswith("about 99 frames are lost every 300 ms: something stops the gateway")

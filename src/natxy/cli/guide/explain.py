@@ -41,7 +41,7 @@ def explain(
     with the counters of the gateway that rose as much, and the cause. The name may be left out if there is one.
     """
     with reported_errors():
-        if words and (_has_run(words[0]) or _is_path(words[0])):
+        if words and (_has_run(words[0]) or _is_path(words[0], named=len(words) > 1)):
             # It takes a while to load.
             from natxy.cli.bodies.explain import tell
 
@@ -61,8 +61,10 @@ def _has_run(word: str) -> bool:
     return (Path(word) / RESULTS_FILE).is_file()
 
 
-def _is_path(word: str) -> bool:
-    """Returns True for a path of this machine that no term has; a folder may have a term's name."""
+def _is_path(word: str, *, named: bool) -> bool:
+    """Returns True for a path that no term has. A folder may have a term's name, unless an experiment is `named`."""
+    if named and (Path(word).is_dir() or os.sep in word):
+        return True
     return Path(word).exists() and (os.sep in word or "." in word)
 
 

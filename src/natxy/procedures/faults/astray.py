@@ -6,8 +6,10 @@ They count as lost, although they arrived: what forwards them is not the gateway
 
 from __future__ import annotations
 
+from natxy.engine.messages.common import IPAddress
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.errors import DutError
+from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import counted
 
@@ -30,10 +32,12 @@ def astray(experiment: Experiment, result: TrialResult) -> str:
 
 
 def check_translated(experiment: Experiment, phase1: TrialResult) -> None:
-    """Raises DutError if connections of phase 1 kept their source addresses through a gateway that is to hide them.
+    """Raises DutError if connections of phase 1 kept their source addresses through a gateway that is to hide them, or
+    arrived from a public address that the plan does not name.
 
-    Then the gateway's kernel forwards them without its NAT. Phase 2 would take them for translated, because the tester
-    expects the four-tuples with which they arrived.
+    In the first case, the gateway's kernel forwards them without its NAT. Phase 2 would take them for translated,
+    because the tester expects the four-tuples with which they arrived. In the second case, replies would go to the
+    public address (RFC 6815).
     """
     spread = phase1.sources
     if spread is None or experiment.translation or not experiment.gateway.hides_left:
@@ -47,3 +51,15 @@ def check_translated(experiment: Experiment, phase1: TrialResult) -> None:
             "check that the gateway's rule is still there, that it matches all left hosts, and that none before it "
             "accepts the frames"
         )
+    named = {link.dut.ip for pair in pairs for link in (pair.addresses.left, pair.addresses.right)}
+    pools = [pair.pool for pair in pairs if pair.pool]
+    public = (end for end in ends if end not in named and not any(end in pool for pool in pools) and not _is_safe(end))
+    if leak := next(public, None):
+        raise DutError(
+            f"connections of phase 1 come from {leak}, a public address, to which replies would go (RFC 6815): correct "
+            "the gateway's rule, or name the address in `addresses.pool`, with `allow_public_destinations: true`"
+        )
+
+
+def _is_safe(address: IPAddress) -> bool:
+    return any(address in network for network in SAFE_NETWORKS)

@@ -78,3 +78,15 @@ def test_public_addresses_are_right_and_so_are_those_that_nothing_hides(own: dic
     source = "198.19.0.1" if experiment.gateway.hides_left else first
     check_translated(experiment, arrived_with(source, source))
     check_translated(experiment, arrived_with())
+
+
+@pytest.mark.parametrize("source", ["8.8.8.8", "203.0.113.9"])
+def test_replies_never_go_to_a_public_address_that_the_plan_does_not_name(source: str) -> None:
+    experiment = planned(gateway="nftables", **CONNECTIONS)
+    with pytest.raises(DutError, match=rf"come from {source}, a public address, to which replies would go \(RFC 6815"):
+        check_translated(experiment, arrived_with(source, source))
+
+
+@pytest.mark.parametrize("source", ["198.19.0.9", "10.1.2.3", "192.168.7.7"])
+def test_other_addresses_of_benchmarks_and_private_ones_are_answered(source: str) -> None:
+    check_translated(planned(gateway="nftables", **CONNECTIONS), arrived_with(source, source))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from natxy.report.words import contradictions, corruption, lost_delays
+from natxy.report.words import contradictions, corruption, lost_delays, public_addresses
 from natxy.report.words.states import precision
 from natxy.report.words.tester import uneven_queues
 from natxy.results.records import RunRecord, State
@@ -11,7 +11,13 @@ from natxy.results.records import RunRecord, State
 
 def sentences(run: RunRecord) -> list[str]:
     """Returns the remarks on a run's results, each with the names of its experiments."""
-    kinds = (contradictions.sentences, corruption.sentences, lost_delays.sentences, uneven_queues)
+    kinds = (
+        contradictions.sentences,
+        corruption.sentences,
+        lost_delays.sentences,
+        uneven_queues,
+        public_addresses.sentences,
+    )
     return [*_of_procedures(run), *(sentence for sentences in kinds for sentence in sentences(run))]
 
 

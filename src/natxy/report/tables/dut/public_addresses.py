@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from natxy.engine.messages.common import IPNetwork
-from natxy.engine.messages.results import SourceSpread, Verdict
+from natxy.engine.messages.results import SourceSpread
 from natxy.report.tables.table import Column, Table
+from natxy.results.analysis.source_spreads import ends_of, spreads_of
 from natxy.results.records import ExperimentRecord, RunRecord
 
 TITLE: Final = "Public addresses in use"
@@ -29,11 +30,8 @@ def public_addresses(run: RunRecord) -> Table | None:
 
 
 def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
-    pool = experiment.pool
+    pool, spreads = experiment.pool, spreads_of(experiment)
     hides = pool is not None or experiment.planned.gateway.hides_left
-    trials = [trial for _, _, trial in experiment.all_trials if trial.result.sources]
-    complete = [trial for trial in trials if trial.verdict is Verdict.PASS]
-    spreads = [trial.result.sources for trial in complete or trials if trial.result.sources]
     if not hides or not spreads:
         return None
     return (
@@ -48,13 +46,10 @@ def _row(experiment: ExperimentRecord) -> tuple[str, ...] | None:
 
 
 def _range(spreads: Iterable[SourceSpread], pool: IPNetwork | None) -> str:
-    """Returns the lowest and the highest address, and whether they are outside of the pool."""
-    known = [end for spread in spreads for end in (spread.lowest, spread.highest) if end]
-    if not known:
-        return "unknown"
-    ends = (min(known, key=int), max(known, key=int))
+    """Returns the lowest and the highest address, and whether one of them is outside of the pool."""
+    ends = ends_of(spreads)
     outside = pool is not None and any(end not in pool for end in ends)
-    return " to ".join(map(str, dict.fromkeys(ends))) + (", not of the pool" if outside else "")
+    return (" to ".join(map(str, ends)) or "unknown") + (", not of the pool" if outside else "")
 
 
 def _ends(spreads: Iterable[SourceSpread], name: str) -> str:

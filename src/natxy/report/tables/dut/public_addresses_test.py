@@ -10,6 +10,7 @@ from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.export.rows import trial_rows
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.table import Table
+from natxy.report.words.public_addresses import sentences
 from natxy.results.reader import RunReader
 from natxy.results.store import timestamp
 from natxy.results.trials import Purpose, TrialKind, TrialRecord
@@ -89,6 +90,8 @@ def test_addresses_outside_of_the_pool_are_noticed(tmp_path: Path, lowest: str, 
     table = shown(sampled(tmp_path, (Verdict.PASS, spread(1, 100, 100).model_copy(update=ends))))
     assert table
     assert table.rows[0][4] == shown_as
+    told = [f"nat: connections came from {lowest}, and `pool` is"] if "not of" in shown_as else []
+    assert [remark[: len(told[0])] for remark in sentences(RunReader(tmp_path).run) if told] == told
 
 
 def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:
