@@ -15,8 +15,8 @@ from natxy.results.analysis.disturbances import Absences
 from natxy.results.reader import RunReader
 from natxy.results.records import RepetitionRecord, RunRecord, RunState
 from natxy.run.run import run_plan
-from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import result
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import result, trial
 from tools.repeatability import Goal, apart, away, experiment_rows, goal_rows, run_rows, with_speed
 
 

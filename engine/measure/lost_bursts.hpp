@@ -34,7 +34,7 @@ class LostBursts {
     } else {
       bursts_.push_back({first, end - 1, end - first});
     }
-    // The burst after the last one that is kept shows that this one has ended.
+    // A further burst shows that the last kept burst has ended.
     if (bursts_.size() > kMost) full_ = true;
   }
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from natxy.engine.messages.results import TrialResult
 from natxy.plan.procedures import DECLARATIONS
 from natxy.results.planned import planned_experiment
 from natxy.results.records import ExperimentRecord, RepetitionRecord, State
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
+from natxy.results.trials import TrialRecord
 from tests.support.sample_runs import settings
 
 
@@ -48,18 +47,3 @@ def experiment(
         for number, value in enumerate(values, 1)
     ]
     return ExperimentRecord(1, planned_experiment(given), State.DONE, "", None, repetitions)
-
-
-def trial(result: TrialResult, **more: Any) -> TrialRecord:
-    """Returns the record of a trial of traffic."""
-    return TrialRecord.of(
-        result,
-        number=1,
-        attempt=1,
-        kind=TrialKind.TRAFFIC,
-        purpose=Purpose.MEASURE,
-        step_rate=1e5,
-        rate_fps=1e5,
-        started_at="",
-        **more,
-    )

@@ -119,6 +119,16 @@ def result(rate: float, verdict: Verdict, *, directions: int = 1, reason: str = 
     )  # fmt: skip
 
 
+def trial(of: TrialResult, *, rate_fps: float = 1e5, **fields: Any) -> TrialRecord:
+    """Returns the record of a result: the first attempt at step 1 of a search, by traffic, unless `fields` say
+    otherwise."""
+    usual: dict[str, Any] = {
+        "number": 1, "attempt": 1, "kind": TrialKind.TRAFFIC, "purpose": Purpose.MEASURE, "step_rate": rate_fps,
+        "started_at": timestamp(),
+    }  # fmt: skip
+    return TrialRecord.of(of, rate_fps=rate_fps, **usual | fields)
+
+
 def dut_load(frames_per_s: float) -> DutLoad:
     """Returns the load of a DUT with two cores, one of which takes 2 µs for each frame."""
     busy_s = min(1.0, frames_per_s * 2e-6) * TRIAL_S
@@ -241,20 +251,10 @@ class SampleRun:
         self, row: int, step: int, attempt: int, kind: TrialKind, step_rate: float, rate: float, verdict: Verdict,
         directions: int = 1,
     ) -> None:  # fmt: skip
-        self.store.add_trial(
-            row,
-            TrialRecord.of(
-                result(rate, verdict, directions=directions),
-                number=step,
-                attempt=attempt,
-                kind=kind,
-                purpose=Purpose.MEASURE,
-                step_rate=step_rate,
-                rate_fps=rate,
-                started_at=timestamp(),
-                dut_load=dut_load(rate * directions) if self.loads else None,
-            ),
-        )
+        told = result(rate, verdict, directions=directions)
+        load = dut_load(rate * directions) if self.loads else None
+        place = {"number": step, "attempt": attempt, "kind": kind, "step_rate": step_rate}
+        self.store.add_trial(row, trial(told, rate_fps=rate, dut_load=load, **place))
 
 
 def measured_rates(
@@ -325,19 +325,7 @@ def hostile(folder: Path) -> Path:
     run = SampleRun(folder, name=HOSTILE, caveats=[departure(HOSTILE)])
     number = run.experiment("hostile", Sought(200e3), title=HOSTILE, gateway=HOSTILE)
     row = run.store.start_repetition(number, 4)
-    run.store.add_trial(
-        row,
-        TrialRecord.of(
-            result(1e5, Verdict.INVALID, reason=HOSTILE),
-            number=1,
-            attempt=1,
-            kind=TrialKind.TRAFFIC,
-            purpose=Purpose.MEASURE,
-            step_rate=1e5,
-            rate_fps=1e5,
-            started_at=timestamp(),
-        ),
-    )
+    run.store.add_trial(row, trial(result(1e5, Verdict.INVALID, reason=HOSTILE)))
     run.store.finish_repetition(row, State.FAILED, reason=HOSTILE)
     run.store.set_experiment_state(number, State.FAILED, HOSTILE + "!")
     return run.end(RunState.FAILED)

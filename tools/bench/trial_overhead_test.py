@@ -8,8 +8,8 @@ import pytest
 
 from natxy.engine.messages.results import Verdict
 from natxy.results.trials import TrialKind, TrialRecord
-from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import result
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import result, trial
 from tools.bench.trial_overhead import Passage, passages, rows
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,10 +12,8 @@ from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.system.core_watch import Absence
-from tests.support.sample_runs import SampleRun, result
+from tests.support.sample_runs import SampleRun, result, trial
 
 
 @pytest.mark.parametrize(
@@ -82,20 +80,8 @@ def test_several_short_pauses_disturb_as_one_long_one_does(
     (stream,) = result(1e5, Verdict.PASS).streams
     paused = stream.pacing.model_copy(update={"max_pause_ns": 3_000_000, "pauses_ns": 8_000_000})
     streams = [stream.model_copy(update={"pacing": paused})]
-    sample.store.add_trial(
-        row,
-        TrialRecord.of(
-            result(1e5, verdict).model_copy(update={"streams": streams}),
-            number=1,
-            attempt=1,
-            kind=TrialKind.TRAFFIC,
-            purpose=Purpose.MEASURE,
-            step_rate=1e5,
-            rate_fps=1e5,
-            started_at=timestamp(),
-            absence=Absence(0.002),
-        ),
-    )
+    told = result(1e5, verdict).model_copy(update={"streams": streams})
+    sample.store.add_trial(row, trial(told, absence=Absence(0.002)))
     sample.store.finish_repetition(
         row, State.DONE, value=9e4, figures={"rate": 9e4}, lower_bound=9e4, upper_bound=upper
     )

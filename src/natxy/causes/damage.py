@@ -54,11 +54,9 @@ def frame_bytes(frame: bytes) -> int | None:
     `frame` may be its beginning alone; None if that is too short for an IP header.
     """
     packet = _packet(frame)
-    return (
-        _ETHERNET_HEADER_BYTES + _ip_bytes(packet) + _FCS_BYTES
-        if len(packet) >= _IPV4_BYTES and packet[0] >> 4
-        else None
-    )
+    if len(packet) < _IPV4_BYTES or not packet[0] >> 4:
+        return None
+    return _ETHERNET_HEADER_BYTES + _ip_bytes(packet) + _FCS_BYTES
 
 
 def _packet(frame: bytes) -> bytes:

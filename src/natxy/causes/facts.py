@@ -70,11 +70,14 @@ class Facts:
     failures: Sequence[TrialRecord]
 
     @cached_property
+    def by_rate(self) -> dict[float, list[TrialRecord]]:
+        """The failures at each rate, those at the lowest first."""
+        rates = sorted({trial.rate_fps for trial in self.failures})
+        return {rate: [trial for trial in self.failures if trial.rate_fps == rate] for rate in rates}
+
+    @cached_property
     def points(self) -> list[Point]:
         """The rates that failed, the lowest first."""
-        by_rate: dict[float, list[TrialRecord]] = {}
-        for trial in self.failures:
-            by_rate.setdefault(trial.rate_fps, []).append(trial)
         return [
             Point(
                 rate,
@@ -82,7 +85,7 @@ class Facts:
                 median_low([self._planned(trial) for trial in trials]),
                 median_low([_arrived_fps(trial) for trial in trials]),
             )
-            for rate, trials in sorted(by_rate.items())
+            for rate, trials in self.by_rate.items()
         ]
 
     def _planned(self, trial: TrialRecord) -> int:
@@ -91,10 +94,10 @@ class Facts:
             return trial.planned
         return sum(each.planned for each in trial.result.streams if each.source.direction == self.only_direction)
 
-    @cached_property
+    @property
     def lowest(self) -> list[TrialRecord]:
         """The failures at the lowest rate."""
-        return [trial for trial in self.failures if trial.rate_fps == self.points[0].rate]
+        return next(iter(self.by_rate.values()))
 
     @property
     def typical(self) -> TrialRecord:

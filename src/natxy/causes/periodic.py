@@ -69,10 +69,7 @@ def period(facts: Facts) -> Period | None:
 
 def _same(facts: Facts, of_stream: Callable[[StreamResult], float | None], tolerance: float) -> float | None:
     """Returns the length that all streams which lost frames have at the lowest rate, and at a rate far above it."""
-    by_rate: dict[float, list[TrialRecord]] = {}
-    for trial in facts.failures:
-        by_rate.setdefault(trial.rate_fps, []).append(trial)
-    lengths = {rate: _common([*map(of_stream, _lossy(trials))], tolerance) for rate, trials in by_rate.items()}
+    lengths = {rate: _common([*map(of_stream, _lossy(trials))], tolerance) for rate, trials in facts.by_rate.items()}
     lowest = lengths[min(lengths)]
     if lowest is None:
         return None
@@ -81,7 +78,7 @@ def _same(facts: Facts, of_stream: Callable[[StreamResult], float | None], toler
 
 
 def _common(lengths: Sequence[float | None], tolerance: float) -> float | None:
-    """Returns the length that streams have in common; None if one of them has none or another one."""
+    """Returns the length that all streams have; None if they have different lengths, or if a stream has none."""
     known = [length for length in lengths if length is not None]
     if not known or len(known) < len(lengths) or max(known) > (1 + tolerance) * min(known):
         return None

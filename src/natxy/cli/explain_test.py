@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,21 @@ def test_a_word_is_a_word_although_a_folder_has_its_name(tmp_path: Path, monkeyp
     assert "loss against rate" not in done.output
 
 
-def test_a_path_that_is_no_run_is_not_taken_for_a_word(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["explain", str(tmp_path)])
+@pytest.mark.parametrize("words", [["{}"], ["{}", "nat"], ["empty"], ["empty", "nat"], ["runs/none", "nat"]])
+def test_a_path_that_is_no_run_is_not_taken_for_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    done = CliRunner().invoke(app, ["explain", *(word.format(tmp_path) for word in words)])
     assert done.exit_code == 2
-    assert "is not a run folder" in done.stderr
+    assert re.search("is not a run folder|does not exist. Give the folder", done.stderr)
+
+
+def test_a_term_of_two_words_is_a_term_although_a_folder_has_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exit").mkdir()
+    done = CliRunner().invoke(app, ["explain", "exit", "code", "3"])
+    assert done.exit_code == 0, done.output

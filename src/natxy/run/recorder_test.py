@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import Verdict
 from natxy.errors import DutError
 from natxy.events.listener import RunListener
 from natxy.plan.gateways.wire import WireConfig
@@ -17,11 +17,11 @@ from natxy.results.dut_counts import DutCounts
 from natxy.results.pcap import PcapWriter
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
-from natxy.results.store import RunStore, timestamp
+from natxy.results.store import RunStore
 from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.run.recorder import TrialRecorder
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
-from tests.support.sample_runs import SampleRun, result, settings
+from tests.support.sample_runs import SampleRun, result, settings, trial
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_gateway_must_forward_at_the_lowest_rate(tmp_path: Path, received: dic
         (stream,) = told.streams
         told = told.model_copy(update={"streams": [stream.model_copy(update={"sent": 10, "received": frames})]})
         recorder.attempt_started(Attempt(number, 1, rate))
-        recorder.replayed(record(told, rate, step=number))
+        recorder.replayed(trial(told, rate_fps=rate, number=number))
     none_passed = ProcedureResult({}, lower_bound=None, upper_bound=100)
     if forwards:
         recorder.check_forwarding(none_passed)
@@ -61,17 +61,7 @@ def finished(
         found = found.model_copy(
             update={"streams": [each.model_copy(update={"received": 0}) for each in found.streams]}
         )
-    return record(found, rate_fps, kind=kind, purpose=purpose)
-
-
-def record(
-    found: TrialResult, rate_fps: float, step: int = 1, kind: TrialKind = TrialKind.TRAFFIC,
-    purpose: Purpose = Purpose.MEASURE,
-) -> TrialRecord:  # fmt: skip
-    return TrialRecord.of(
-        found, number=step, attempt=1, kind=kind, purpose=purpose, step_rate=rate_fps, rate_fps=rate_fps,
-        started_at=timestamp(),
-    )  # fmt: skip
+    return trial(found, rate_fps=rate_fps, kind=kind, purpose=purpose)
 
 
 @pytest.mark.parametrize(("invalid", "words"), [(3, "3 attempts, all invalid"), (2, "3 attempts, 2 invalid")])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,7 @@ import typer
 from natxy.cli.completion import words
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
+from natxy.errors import PlanError
 from natxy.explain.entries import Entry, entries
 from natxy.explain.finding import explaining
 from natxy.results import RESULTS_FILE
@@ -41,15 +42,25 @@ def explain(
     with the counters of the gateway that rose as much, and the cause. The name may be left out if there is one.
     """
     with reported_errors():
-        if words and (_has_run(words[0]) or _is_path(words[0], named=len(words) > 1)):
-            # It takes a while to load.
-            from natxy.cli.bodies.explain import tell
-
-            tell(Path(words[0]), " ".join(words[1:]))
-        elif words:
-            say_what_explains(words)
-        else:
+        if not words:
             Console().say("\n".join(_contents()))
+        elif _has_run(words[0]):
+            _tell(words)
+        else:
+            try:
+                say_what_explains(words)
+            except PlanError:
+                # A folder may have a term's name, but this is no term.
+                if not _is_path(words[0]):
+                    raise
+                _tell(words)
+
+
+def _tell(words: Sequence[str]) -> None:
+    # It takes a while to load.
+    from natxy.cli.bodies.explain import tell
+
+    tell(Path(words[0]), " ".join(words[1:]))
 
 
 def say_what_explains(words: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -61,11 +72,8 @@ def _has_run(word: str) -> bool:
     return (Path(word) / RESULTS_FILE).is_file()
 
 
-def _is_path(word: str, *, named: bool) -> bool:
-    """Returns True for a path that no term has. A folder may have a term's name, unless an experiment is `named`."""
-    if named and (Path(word).is_dir() or os.sep in word):
-        return True
-    return Path(word).exists() and (os.sep in word or "." in word)
+def _is_path(word: str) -> bool:
+    return os.sep in word or Path(word).exists()
 
 
 def _lines(entry: Entry) -> Iterator[str]:

@@ -9,9 +9,7 @@ from natxy.report.page.html import write_report
 from natxy.report.tables.trials import corrupt_frames, foreign_frames
 from natxy.results.reader import RunReader
 from natxy.results.records import State
-from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
-from tests.support.sample_runs import SampleRun, Sought, quickstart, result
+from tests.support.sample_runs import SampleRun, Sought, quickstart, result, trial
 
 
 def test_foreign_frames_are_added_up_by_port_and_kind_in_plain_words(tmp_path: Path) -> None:
@@ -29,19 +27,7 @@ def test_frames_that_arrived_corrupt_are_told_with_whose_they_were(tmp_path: Pat
     sample.experiment("forward", Sought(None), title="Forwarding")
     jool = sample.experiment("jool", Sought(None), title="Jool NAT64")
     row = sample.store.start_repetition(jool, 4)
-    sample.store.add_trial(
-        row,
-        TrialRecord.of(
-            result(1e5, Verdict.FAIL, directions=2, corrupt=1),
-            number=1,
-            attempt=1,
-            kind=TrialKind.TRAFFIC,
-            purpose=Purpose.MEASURE,
-            step_rate=1e5,
-            rate_fps=1e5,
-            started_at=timestamp(),
-        ),
-    )
+    sample.store.add_trial(row, trial(result(1e5, Verdict.FAIL, directions=2, corrupt=1)))
     sample.store.finish_repetition(row, State.DONE)
     folder = sample.end()
     run = RunReader(folder).run

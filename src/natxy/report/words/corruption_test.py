@@ -12,8 +12,8 @@ from natxy.results.analysis.wide_intervals import Corrupted, wide_interval
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.results.trials import Purpose, TrialRecord
-from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import SampleRun, result
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import SampleRun, result, trial
 
 PASSED = trial(result(1e5, Verdict.PASS, directions=2))
 

@@ -11,8 +11,7 @@ from natxy.engine.messages.results import CoreSpeed as Measured
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.trials import TrialRecord
-from tests.support.repetitions import trial
-from tests.support.sample_runs import result
+from tests.support.sample_runs import result, trial
 
 
 def at_speeds(*cores: tuple[int, float, float]) -> TrialRecord:

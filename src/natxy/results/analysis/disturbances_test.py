@@ -7,8 +7,7 @@ import pytest
 
 from natxy.engine.messages.results import Verdict
 from natxy.results.analysis.disturbances import Absences, Counts
-from tests.support.repetitions import trial
-from tests.support.sample_runs import result
+from tests.support.sample_runs import result, trial
 
 
 @pytest.mark.parametrize(("trials", "share"), [(8, 0.25), (0, 0.0)])

@@ -13,10 +13,8 @@ from natxy.report.tables.receive_queues import receive_queues_table
 from natxy.report.words.tester import uneven_queues
 from natxy.results.analysis.receive_queues import receive_queues
 from natxy.results.reader import RunReader
-from natxy.results.store import timestamp
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
-from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import SampleRun, result
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import SampleRun, result, trial
 
 
 def port(side: Side, *by_queue: int) -> PortResult:
@@ -63,19 +61,8 @@ def test_the_report_has_the_shares_and_a_remark(tmp_path: Path) -> None:
     row = sample.store.start_repetition(sample.declare("router", title="Router", flows=4000), 1)
     ports = [port(Side.LEFT, 900, 1100), port(Side.RIGHT, 2, 1998), port(Side.LEFT, 0, 0)]
     further = ports[2].model_copy(update={"pair": 1, "received_by_queue": [10, 990]})
-    sample.store.add_trial(
-        row,
-        TrialRecord.of(
-            result(1e3, Verdict.PASS).model_copy(update={"ports": [*ports[:2], further]}),
-            number=1,
-            attempt=1,
-            kind=TrialKind.TRAFFIC,
-            purpose=Purpose.MEASURE,
-            step_rate=1e3,
-            rate_fps=1e3,
-            started_at=timestamp(),
-        ),
-    )
+    told = result(1e3, Verdict.PASS).model_copy(update={"ports": [*ports[:2], further]})
+    sample.store.add_trial(row, trial(told, rate_fps=1e3))
     run = RunReader(sample.end()).run
     table = receive_queues_table(run)
     assert table

@@ -34,8 +34,8 @@ from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.trials import TrialRecord
 from natxy.system.core_watch import Absence
-from tests.support.repetitions import experiment, trial
-from tests.support.sample_runs import SampleRun, result
+from tests.support.repetitions import experiment
+from tests.support.sample_runs import SampleRun, result, trial
 
 QUIET = trial(result(1e5, Verdict.PASS))
 INVALID = trial(result(1e5, Verdict.INVALID))
