@@ -17,7 +17,7 @@ import typer
 from natxy.cli.console import LastingConsole
 from natxy.errors import NatxyError, PlanError
 from natxy.shipped import page
-from natxy.system.interrupts import INTERRUPTED, end_at_once, forget, interrupt
+from natxy.system.interrupts import INTERRUPTED, end_at_once, forget, forget_the_interrupt, interrupt
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY: Final = {errno.EMFILE, errno.ENFILE}
@@ -62,6 +62,7 @@ def reported_errors() -> Iterator[None]:
     except NatxyError as error:
         _end(str(error), type(error), error)
     except KeyboardInterrupt as error:
+        forget_the_interrupt()
         _stderr.print("natxy: interrupted", style="yellow")
         raise typer.Exit(INTERRUPTED) from error
 

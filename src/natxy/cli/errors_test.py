@@ -133,6 +133,21 @@ def natxy(redirected: str, cwd: Path, **environment: str) -> subprocess.Complete
     )
 
 
+def test_an_interrupt_of_code_that_was_text_ends_with_the_exit_code(tmp_path: Path) -> None:
+    """Python would end by SIGINT."""
+    (tmp_path / "verb.py").write_text(
+        "import typer\n"
+        "from natxy.cli.errors import reported_errors\n"
+        "def verb():\n"
+        "    with reported_errors():\n"
+        "        exec('raise KeyboardInterrupt')\n"
+        "typer.run(verb)\n"
+    )
+    command = [sys.executable, "-m", "verb"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG_S)
+    assert (ended.stderr, ended.returncode) == ("natxy: interrupted\n", 130)
+
+
 def test_an_output_that_takes_nothing_is_told_in_a_line(tmp_path: Path) -> None:
     done = natxy(">/dev/full", tmp_path)
     assert done.returncode == 2

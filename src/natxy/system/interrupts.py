@@ -39,6 +39,15 @@ def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
     os._exit(INTERRUPTED)
 
 
+def forget_the_interrupt() -> None:
+    """Lets Python end with the exit code that it is given after an interrupt.
+
+    If an interrupt leaves code that was text, as the code of dataclasses is, `python -m` ends by SIGINT, whatever is
+    done about the interrupt, until further text is executed.
+    """
+    exec("")
+
+
 def forget(output: IO[str]) -> None:
     """Discards all further output, so that no write or flush at exit raises."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
