@@ -54,7 +54,7 @@ class TableCheck:
     """
 
     def __init__(self) -> None:
-        self._tries = 0
+        self._tried = False
         self._compared = False
         self._made_by: Bed | None = None
         self._phase1: TrialResult | None = None
@@ -64,26 +64,16 @@ class TableCheck:
         """Makes connections in an empty table, empties it and sends replies. The table has to be emptied again.
 
         TableError if a reply comes through, DutError if nothing translates. Where the connections cannot all be made,
-        nothing is known, and a later attempt tries again. Where the gateway lets frames through that no connection
-        expects, nothing can be known.
+        nothing is known, and they are made again at once, because there may be no later attempt. Where the gateway lets
+        frames through that no connection expects, nothing can be known.
         """
-        if self._tries >= MOST_TRIES or not drops_unknown_replies(bed.experiment):
+        if self._tried or not drops_unknown_replies(bed.experiment):
             return
-        self._tries += 1
         self._made_by = None
-        few = _with_few(bed.experiment)
-        _clear(bed)
-        made = bed.engine.run_trial(establish_request(few, RATE_FPS, bed.plan_seed))
-        # Replies to hosts that nothing hides come through without any table.
-        check_translated(few, made)
-        _clear(bed)
-        if any(stream.lost for stream in made.streams):
-            return
-        replies = bed.engine.run_trial(validate_request(few, RATE_FPS, bed.plan_seed))
-        answered = sum(stream.received for stream in replies.streams)
-        if answered:
-            raise TableError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))
-        self._tries = MOST_TRIES
+        for _ in range(MOST_TRIES):
+            if _is_emptied(bed):
+                break
+        self._tried = True
 
     def try_again(self, bed: Bed) -> None:
         """Empties the table and sends replies of the last phase 1, if it passed. The table has to be emptied again.
@@ -132,6 +122,23 @@ class TableCheck:
             f"{found}; expected was that number, or twice that where each direction is counted: let `count` print the "
             "number of connections alone, or enlarge the gateway's table if it holds so few"
         )
+
+
+def _is_emptied(bed: Bed) -> bool:
+    """Returns True if `clear` deletes a few connections, False if they could not all be made. TableError if replies to
+    them come through."""
+    few = _with_few(bed.experiment)
+    _clear(bed)
+    made = bed.engine.run_trial(establish_request(few, RATE_FPS, bed.plan_seed))
+    # Replies to hosts that nothing hides come through without any table.
+    check_translated(few, made)
+    _clear(bed)
+    if any(stream.lost for stream in made.streams):
+        return False
+    replies = bed.engine.run_trial(validate_request(few, RATE_FPS, bed.plan_seed))
+    if answered := sum(stream.received for stream in replies.streams):
+        raise TableError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))
+    return True
 
 
 def drops_unknown_replies(experiment: Experiment) -> bool:

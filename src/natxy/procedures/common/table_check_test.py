@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from natxy.dut.base import Gateway
 from natxy.dut.drivers.simulated import SimulatedGateway
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError
@@ -256,3 +258,21 @@ def test_only_a_gateway_that_drops_unknown_replies_is_tried(
     gateway: dict[str, Any], own: dict[str, Any], drops: bool
 ) -> None:
     assert drops_unknown_replies(experiment_of(gateway, own)) is drops
+
+
+def test_a_connection_that_was_lost_by_accident_is_made_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search may have one attempt alone, and would measure old connections without a word."""
+    bed, check = Bed({"ignores_clear": True}), TableCheck()
+    run_trial, trials = bed.engine.run_trial, 0
+
+    def loses_the_first(request: TrialRequest) -> TrialResult:
+        nonlocal trials
+        trials += 1
+        result = run_trial(request)
+        one = result.streams[0].model_copy(update={"lost": 1})
+        return result if trials > 1 else result.model_copy(update={"streams": [one]})
+
+    monkeypatch.setattr(bed.engine, "run_trial", loses_the_first)
+    with pytest.raises(TableError, match="after it, replies of 16 of 16 connections"):
+        bed.try_clear(check)
+    assert trials == 3
