@@ -182,6 +182,16 @@ def test_what_is_kept_at_some_rates_alone_is_no_limit() -> None:
     assert "and no more" not in explain(experiment(20_000), [connections(1000, 20_000, 12_000)])
 
 
+@pytest.mark.parametrize(
+    ("kept", "is_limit"), [((100, 98), True), ((98, 100), True), ((100, 90), False), ((16, 15), False)]
+)
+def test_a_small_limit_is_told_although_a_frame_or_two_are_lost_by_accident(
+    kept: tuple[int, int], *, is_limit: bool
+) -> None:
+    trials = [connections(rate, 2000, 2000 - each) for rate, each in zip((8000, 2000), kept, strict=True)]
+    assert (f"keeps {max(kept)} connections and no more" in explain(experiment(2000), trials)) == is_limit
+
+
 def test_what_is_kept_at_one_rate_may_be_the_rates() -> None:
     found = explain(experiment(20_000), [connections(9000, 20_000, 12_000)] * 3)
     assert "or it limits the connections of a host, or the rate is too high for it; enlarge" in found

@@ -22,8 +22,11 @@ from natxy.plan.model.units import Unit, format_quantity
 from natxy.results.dut_counts import CONNTRACK, KERNEL, RECEIVED, SENT, Rise
 from natxy.results.trials import Purpose, TrialKind, TrialRecord
 
-# Connections that end, or frames of others, change a count that a limit keeps.
+# Connections that end, or frames that are lost by accident, change a count that a limit keeps. Of a small count, a few
+# are more than a share of it tells.
 _STEADY: Final = 0.02
+_FEW: Final = 3
+_FEW_OF: Final = 0.05
 _SAME: Final = 0.1
 
 
@@ -173,15 +176,13 @@ class Facts:
         if not self.of_connections or len(self.failures) == 1:
             return None
         kept = [trial.received for trial in self.lowest]
-        others = [trial.received for trial in self.failures if trial.received > max(kept) * (1 + _STEADY)]
+        most = max(kept)
+        near = max(_STEADY * most, min(_FEW, _FEW_OF * most))
+        of_all = [trial.received for trial in self.failures]
         higher = [trial.received for trial in self.failures if trial.rate_fps != self.points[0].rate]
-        if higher and max(higher) < max(kept) * (1 - _STEADY):
+        if not 0 < most <= min(kept) + near or max(of_all) > most + near or (higher and max(higher) < most - near):
             return None
-        return (
-            max(trial.received for trial in self.failures)
-            if not others and min(kept) >= max(kept) * (1 - _STEADY) > 0
-            else None
-        )
+        return max(of_all)
 
     @property
     def only_the_same_last(self) -> bool:
