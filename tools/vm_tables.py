@@ -67,7 +67,7 @@ def conditions(run: RunRecord) -> str:
 
 
 def _duts(experiments: Iterable[ExperimentRecord]) -> Iterator[DutRecord]:
-    return (each.dut for each in experiments if each.dut)
+    return (dut for each in experiments for dut in each.duts)
 
 
 def _median(experiment: ExperimentRecord) -> str:

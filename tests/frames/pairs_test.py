@@ -64,7 +64,7 @@ def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gat
     """Yields a lab with its gateway, and an engine that has resolved the addresses of all pairs."""
     links = experiment.address_plan
     with ExitStack() as stack:
-        lab = stack.enter_context(lab_for(LabConfig(), links, experiment.gateway))
+        lab = stack.enter_context(lab_for(LabConfig(), experiment.path))
         gateway = create(experiment.gateway, lab.transport, lab.interfaces, links)
         stack.callback(gateway.remove)
         gateway.apply()

@@ -61,9 +61,8 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     [deletion] = emptying.repetitions
     assert deletion.figures["full"] is not None, done.stdout
     assert deletion.value is not None or "raise `connections`" in deletion.reason
-    assert rate.dut is not None
-    assert rate.dut.version.startswith("Jool 4.")
-    assert '"pool6": "2001:2:0:64::/96"' in rate.dut.configuration
+    assert rate.duts[0].version.startswith("Jool 4.")
+    assert '"pool6": "2001:2:0:64::/96"' in rate.duts[0].configuration
     # The 50 hosts share all public addresses, and replies to each of these come back.
     assert addresses_in_use(pool) == {4}
     assert addresses_in_use(rate) == {1}

@@ -55,7 +55,7 @@ def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
         assert experiment.state == State.DONE
         assert experiment.statistics is not None
         assert experiment.statistics.median >= 1000
-    described = {experiment.name: experiment.dut for experiment in others if experiment.dut}
+    described = {experiment.name: experiment.duts[0] for experiment in others if experiment.duts}
     assert "map 198.18.0.2 2001:2::2" in described["siit"].configuration
     assert "dev natxy-tayga" in described["nat46"].configuration
     assert "snat to 198.19.0.1" in described["nat64"].configuration

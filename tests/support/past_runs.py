@@ -33,7 +33,7 @@ def night(
                 json.dumps(json.loads(machine) | {"kernel": kernel}),
             ),
         )
-        for row, dut in db.execute("SELECT id, dut_json FROM experiment").fetchall():
-            reported = dut.replace("6.1.0-18-amd64", kernel)
-            db.execute("UPDATE experiment SET dut_json = ? WHERE id = ?", (reported, row))
+        for row, duts in db.execute("SELECT id, duts_json FROM experiment").fetchall():
+            reported = duts.replace("6.1.0-18-amd64", kernel)
+            db.execute("UPDATE experiment SET duts_json = ? WHERE id = ?", (reported, row))
     return made

@@ -46,4 +46,4 @@ def experiment(
         )
         for number, value in enumerate(values, 1)
     ]
-    return ExperimentRecord(1, planned_experiment(given), State.DONE, "", None, repetitions)
+    return ExperimentRecord(1, planned_experiment(given), State.DONE, "", (), repetitions)

@@ -180,18 +180,20 @@ class SampleRun:
         user_mode = (variant or {}).get("kernel") == "user-mode"
         number = self.declare(name, title=title, gateway=gateway, repeat=repeat, cell=cell, variant=variant, **over)
         self.store.set_experiment_state(number, State.RUNNING)
-        self.store.set_dut(
+        self.store.set_duts(
             number,
-            {
-                "name": gateway,
-                "version": "nftables v1.0.6, Linux 6.1.0-18-amd64",
-                "settings": {
-                    "kernel": "user-mode Linux 6.1.119, one virtual CPU" if user_mode else "Linux 6.1.0-18-amd64",
-                    "net.netfilter.nf_conntrack_max": str(table_size),
-                    "net.netfilter.nf_conntrack_buckets": str(table_size),
-                },
-                "configuration": f"table ip natxy {{\n  # {gateway}\n}}\n",
-            },
+            [
+                {
+                    "name": gateway,
+                    "version": "nftables v1.0.6, Linux 6.1.0-18-amd64",
+                    "settings": {
+                        "kernel": "user-mode Linux 6.1.119, one virtual CPU" if user_mode else "Linux 6.1.0-18-amd64",
+                        "net.netfilter.nf_conntrack_max": str(table_size),
+                        "net.netfilter.nf_conntrack_buckets": str(table_size),
+                    },
+                    "configuration": f"table ip natxy {{\n  # {gateway}\n}}\n",
+                }
+            ],
         )
         for repetition in range(1, repeat + 1):
             self._search(number, repetition, sought, over)

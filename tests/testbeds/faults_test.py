@@ -172,13 +172,12 @@ def test_no_fault(bed: Bed) -> None:
         assert value is not None
         assert 100 <= value <= 200
         # As the plan asks for. What `left` compares has other settings.
-        assert each.dut is not None
         for side in ("left", "right"):
-            assert "generic-receive-offload" in each.dut.hardware[f"{side} offloads"].split(", ")
+            assert "generic-receive-offload" in each.duts[0].hardware[f"{side} offloads"].split(", ")
             for family in ("IPv4", "IPv6"):
-                assert each.dut.hardware[f"{side} RSS fields, UDP over {family}"] == "sd"
+                assert each.duts[0].hardware[f"{side} RSS fields, UDP over {family}"] == "sd"
     # The second core was hot-unplugged, and came back.
-    cores = [each.dut.settings["cores in service"] for each in experiments if each.dut]
+    cores = [each.duts[0].settings["cores in service"] for each in experiments if each.duts]
     assert cores == ["0, 1", "0", "0, 1", "0, 1", "0, 1"]
     assert bed.left() == {}
 

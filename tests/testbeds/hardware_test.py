@@ -84,8 +84,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
     (nat,) = run.experiments
     assert nat.statistics is not None
     assert nat.statistics.median >= 2000
-    assert nat.dut is not None
-    settings = nat.dut.settings
+    settings = nat.duts[0].settings
     assert settings["net.netfilter.nf_conntrack_udp_timeout"] == "77"
     assert settings["machine"].startswith("ssh root@gateway")
     assert all(trial.gateway_stolen_s is not None for _, _, trial in nat.all_trials)

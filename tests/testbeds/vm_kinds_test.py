@@ -117,8 +117,7 @@ def forwarding(folder: Path, testbed: str) -> DutRecord:
     [value] = experiment.values
     assert value is not None
     assert 200 <= value <= 400
-    assert experiment.dut is not None
-    return experiment.dut
+    return experiment.duts[0]
 
 
 def measured(folder: Path, testbed: str, *experiments: str) -> list[ExperimentRecord]:

@@ -7,7 +7,7 @@ IPv4 address into a part before these bits and a part after them.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
 
 LENGTHS: Final = (32, 40, 48, 56, 64, 96)
@@ -34,6 +34,34 @@ def embedded(prefix: IPv6Network, address: IPv4Address) -> IPv6Address:
     number, low = int(address), _bits_after(prefix)
     before, after = number >> low, number & (1 << low) - 1
     return prefix.network_address + ((before << _BEFORE) + (after << _lowest_after(prefix)))
+
+
+def extracted(prefix: IPv6Network, address: IPv6Address) -> IPv4Address:
+    """Returns the IPv4 host whose IPv6 address this is. ValueError if the address is not behind the prefix."""
+    low = _bits_after(prefix)
+    before = int(address) >> _BEFORE & (1 << _BITS - low) - 1
+    after = int(address) >> _lowest_after(prefix) & (1 << low) - 1
+    host = IPv4Address(before << low | after)
+    if embedded(prefix, host) != address:
+        raise ValueError(f"{address} is no IPv4 address behind {prefix}")
+    return host
+
+
+def embedded_network(prefix: IPv6Network, network: IPv4Network) -> IPv6Network:
+    """Returns the IPv6 network of the hosts of an IPv4 network."""
+    low, length = _bits_after(prefix), network.prefixlen
+    bits = prefix.prefixlen + length if length <= _BITS - low else 128 - _lowest_after(prefix) - (_BITS - length)
+    return IPv6Network((embedded(prefix, network.network_address), bits))
+
+
+def extracted_network(prefix: IPv6Network, network: IPv6Network) -> IPv4Network:
+    """Returns the IPv4 network whose IPv6 network this is. ValueError if the prefix has no such network."""
+    first = extracted(prefix, network.network_address)
+    candidates = (IPv4Network((first, length), strict=False) for length in range(_BITS + 1))
+    found = next((each for each in candidates if embedded_network(prefix, each) == network), None)
+    if found is None:
+        raise ValueError(f"{network} is no IPv4 network behind {prefix}")
+    return found
 
 
 def moved_bit(prefix: IPv6Network, varying: int, low_bit: int) -> int | None:

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.addressing.embedding import LENGTHS, embedded, embeds, moved_bit
+from natxy.addressing.embedding import (
+    LENGTHS,
+    embedded,
+    embedded_network,
+    embeds,
+    extracted,
+    extracted_network,
+    moved_bit,
+)
 from natxy.plan.model.address_ranges import AddressRange
 
 PREFIXES = {length: IPv6Network((0x20010DB8 << 96, length)) for length in LENGTHS}
@@ -38,6 +46,29 @@ def test_addresses_are_in_the_prefix_and_leave_bits_64_to_71_zero(length: int, n
     free = text[length:64] + text[72:] if length < 96 else text[96:]
     assert int(free[:32], 2) == number
     assert int(free[32:] or "0", 2) == 0
+
+
+@given(length=st.sampled_from(LENGTHS), number=st.integers(0, 2**32 - 1))
+def test_an_address_is_extracted_again(length: int, number: int) -> None:
+    host = IPv4Address(number)
+    assert extracted(PREFIXES[length], embedded(PREFIXES[length], host)) == host
+
+
+@given(length=st.sampled_from(LENGTHS), number=st.integers(0, 2**32 - 1), bits=st.integers(0, 32))
+def test_a_network_has_the_addresses_of_its_hosts(length: int, number: int, bits: int) -> None:
+    network = IPv4Network((number, bits), strict=False)
+    seen = embedded_network(PREFIXES[length], network)
+    assert {embedded(PREFIXES[length], end) in seen for end in (network[0], network[-1])} == {True}
+    if bits and (beside := int(network.network_address) ^ 1 << 32 - bits):
+        assert embedded(PREFIXES[length], IPv4Address(beside)) not in seen
+    assert extracted_network(PREFIXES[length], seen) == network
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_what_is_not_behind_the_prefix_is_no_ipv4_address(length: int) -> None:
+    for stranger in ("2001:db9::1", "2001:db8:ffff:ffff:ff00::"):
+        with pytest.raises(ValueError, match="is no IPv4 address behind 2001:db8::"):
+            extracted(PREFIXES[length], IPv6Address(stranger))
 
 
 @given(

@@ -121,7 +121,7 @@ def _conditions(run: RunRecord) -> str:
         "tester": dumped(run.tester) if run.tester else None,
         "machine": run.machine,
         **{f"{kind}s": sentences.get(kind, []) for kind in CaveatKind},
-        "gateways": {each.name: each.dut and asdict(each.dut) for each in run.experiments},
+        "gateways": {each.name: [*map(asdict, each.duts)] for each in run.experiments},
     }
     return json_text(conditions) + "\n"
 

@@ -29,8 +29,7 @@ def missing_programs(plan: ResolvedPlan) -> dict[str, list[str]]:
     """
     lacking: dict[str, list[str]] = {}
     for experiment in plan.experiments if plan.testbed.gateway_is_local else ():
-        gateway = experiment.gateway
-        lines = [f"{gateway.driver}: {reason}" for reason in why_not(gateway)]
+        lines = [f"{experiment.gateway.title}: {reason}" for reason in why_not(experiment.gateway)]
         if experiment.procedure.between_hosts and plan.testbed.has_ports and not shutil.which("iperf3"):
             lines.append(f"{experiment.procedure.name}: iperf3 is not installed: apt install iperf3")
         for line in lines:
@@ -42,8 +41,9 @@ def unreadable_secrets(plan: ResolvedPlan) -> dict[str, list[str]]:
     """Returns the names of the experiments whose gateway needs a secret that cannot be read here, by the reason."""
     unreadable: dict[str, list[str]] = {}
     for experiment in plan.experiments:
-        for reason in GATEWAYS[experiment.gateway.driver].unreadable_secrets(experiment.gateway):
-            unreadable.setdefault(reason, []).append(experiment.name)
+        for hop in experiment.gateway.hops:
+            for reason in GATEWAYS[hop.driver].unreadable_secrets(hop):
+                unreadable.setdefault(reason, []).append(experiment.name)
     return unreadable
 
 
@@ -55,11 +55,11 @@ def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
     small: dict[str, list[str]] = {}
     transport = LocalTransport(MachineSysctls())
     for experiment in plan.experiments if plan.testbed.gateway_is_local else ():
-        gateway = experiment.gateway
         if experiment.connections is None:
             continue
         try:
-            GATEWAYS[gateway.driver].check_machine(gateway, transport, experiment.connections)
+            for hop in experiment.gateway.hops:
+                GATEWAYS[hop.driver].check_machine(hop, transport, experiment.connections)
         except PlanError as error:
             small.setdefault(str(error), []).append(experiment.name)
         except DutError:
@@ -81,8 +81,8 @@ def small_memory(plan: ResolvedPlan) -> dict[str, list[str]]:
         # The sizes do not depend on a rate.
         if (need := table_need(experiment, None)) is None:
             continue
-        local = experiment.gateway.table_bytes(need) if plan.testbed.gateway_is_local else None
-        taken = state_table_bytes(need) + (local or 0)
+        local = experiment.gateway.hops if plan.testbed.gateway_is_local else ()
+        taken = state_table_bytes(need) + sum(hop.table_bytes(need) or 0 for hop in local)
         if taken > available:
             text = (
                 f"its connections take about {taken / 1e9:.3g} GB in tables on this machine, where "

@@ -158,7 +158,7 @@ def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
         gateways = [experiment.gateway for experiment in plan.experiments] if plan.testbed.gateway_is_local else []
     reasons_by_driver: dict[str, dict[str, None]] = {}
     for gateway in gateways:
-        reasons_by_driver.setdefault(gateway.driver, {}).update(dict.fromkeys(why_not(gateway)))
+        reasons_by_driver.setdefault(gateway.title, {}).update(dict.fromkeys(why_not(gateway)))
     return [
         Finding(
             f"gateway {driver}",

@@ -78,7 +78,7 @@ def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
 
 
 def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
-    gateways = [experiment.gateway for experiment in plan.experiments]
+    gateways = [hop for experiment in plan.experiments for hop in experiment.gateway.hops]
     programs = {
         program: remedy
         for gateway in gateways

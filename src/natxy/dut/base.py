@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from natxy.dut.transport.base import Transport
 from natxy.engine.messages.common import Side
@@ -103,6 +103,11 @@ class Gateway(ABC, Generic[ConfigT]):
     def capabilities_of(cls, config: ConfigT) -> frozenset[Capability]:
         """Returns the driver's capabilities with these settings."""
         return cls.capabilities
+
+    @property
+    def hops(self) -> tuple[Gateway[Any], ...]:
+        """The gateways that frames cross one after the other, from left to right: itself, unless it is a chain."""
+        return (self,)
 
     @classmethod
     def programs(cls, config: ConfigT) -> dict[str, str]:

@@ -20,7 +20,7 @@ def test_a_document_has_all_that_is_stored_of_a_run(tmp_path: Path) -> None:
     assert found["load"] == run.load.model_dump(mode="json")
     assert (found["tester"], found["self_test"]) == (None, None)
     for record, written in zip(run.experiments, found["experiments"], strict=True):
-        assert written["dut"] == (record.dut and asdict(record.dut))
+        assert written["duts"] == [*map(asdict, record.duts)]
         assert written["ceiling_share"] is None
         summaries = record.figure_statistics | (
             {record.declaration.headline().name: record.statistics} if record.statistics else {}
@@ -36,7 +36,7 @@ def test_a_document_has_all_that_is_stored_of_a_run(tmp_path: Path) -> None:
             for trial, result in zip(repetition.trials, own["trials"], strict=True):
                 assert {*result} == {field.name for field in fields(TrialRecord)}
                 assert result["result"] == trial.result.model_dump(mode="json")
-    assert any(written["dut"] for written in found["experiments"])
+    assert any(written["duts"] for written in found["experiments"])
     intervals = [each["interval"] for own in found["experiments"] for each in own["statistics"].values()]
     assert None in intervals
     assert any(intervals)
@@ -44,11 +44,11 @@ def test_a_document_has_all_that_is_stored_of_a_run(tmp_path: Path) -> None:
 
 def test_a_document_has_what_is_known_of_the_tester(tmp_path: Path) -> None:
     run = RunReader(quickstart(tmp_path / "run")).run
-    without = replace(run.experiments[0], dut=None)
+    without = replace(run.experiments[0], duts=())
     known = replace(run, tester=TESTER, self_test=FOUND, experiments=[without])
     found = document(known)
     assert found["tester"] == TESTER.model_dump(mode="json")
     assert found["self_test"] == FOUND.model_dump(mode="json")
     [written] = found["experiments"]
     share = ceiling_share(without, FOUND)
-    assert (written["dut"], written["ceiling_share"]) == (None, share and asdict(share))
+    assert (written["duts"], written["ceiling_share"]) == ([], share and asdict(share))

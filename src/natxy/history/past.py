@@ -99,7 +99,7 @@ def _experiment(record: ExperimentRecord) -> PastExperiment:
         reason=record.reason,
         baseline=record.baseline.title if record.baseline else None,
         settings=_text(settings_of(record.planned, *_NO_SETTINGS)),
-        gateway=_text({"version": record.dut.version, **record.dut.settings} if record.dut else {}),
+        gateway=_text(record.reported),
         figures=tuple(_figures(record)),
     )
 

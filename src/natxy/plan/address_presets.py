@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
+from natxy.addressing.embedding import embedded, moved_bit
+from natxy.plan.crossings import PREFIX, clat_mapping
 from natxy.plan.experiment import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
@@ -121,8 +123,6 @@ _MAPPED: Final = {
     _RIGHT_V6: _hosts("2001:2:0:8001::100", "2001:2:0:8001::fffe"),
 }
 
-# This prefix is in the benchmark block. Translators may refuse 64:ff9b::/96 for non-global addresses (RFC 6052 §3.1).
-PREFIX: Final = IPv6Network("2001:2:0:64::/96")
 _POOLS: Final[Mapping[int, IPNetwork]] = {4: IPv4Network("198.18.0.0/24"), 6: IPv6Network("2001:2:0:8064::/120")}
 _MAPPINGS: Final[Mapping[tuple[TranslationKind | None, AddressPreset], AddressMapping]] = {
     (TranslationKind.SIIT, AddressPreset.SINGLE): _mapping("198.18.0.2/32", "2001:2::2/128"),
@@ -139,11 +139,13 @@ def resolve_addresses(
     *,
     hiding: bool,
     many_pairs: bool = False,
+    prefix: IPv6Network = PREFIX,
 ) -> Addresses:
     """Returns the addresses as written, completed from the preset.
 
     `family` is that of both sides if there is no `translation`. With `hiding`, the gateway hides the left side, which
-    then has private addresses. With `many_pairs`, one host on each link leaves room beside it for further pairs.
+    then has private addresses. With `many_pairs`, one host on each link leaves room beside it for further pairs. Behind
+    a clat, the right hosts have the IPv6 addresses of IPv4 hosts behind the `prefix`.
     """
     left_family, right_family = translation.families if translation else (family, family)
     private = hiding and translation is None
@@ -153,6 +155,9 @@ def resolve_addresses(
         left = _PRIVATE_V6 if private else _LEFT_V6
     right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
+    if translation == TranslationKind.CLAT:
+        right = right.model_copy(update={"behind": (prefix,)})
+        many = many | {right: _behind(prefix, _MANY[_RIGHT_V4])}
     left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
 
     if many_pairs and plan.preset == AddressPreset.SINGLE and plan.networks == 1:
@@ -169,6 +174,8 @@ def resolve_addresses(
             return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:
             return many[link]
+        if translation == TranslationKind.CLAT and prefix in link.behind:
+            return _behind(prefix, AddressRanges.model_validate(_RIGHT_V4.tester.ip))
         return AddressRanges.model_validate(link.tester.ip)
 
     return Addresses(
@@ -181,10 +188,20 @@ def resolve_addresses(
     )
 
 
+def _behind(prefix: IPv6Network, hosts: AddressRanges) -> AddressRanges:
+    """Returns the IPv6 addresses of IPv4 hosts."""
+    first, last = (embedded(prefix, IPv4Address(end)) for end in (hosts.first, hosts.ranges[-1].last))
+    low_bit = moved_bit(prefix, int(hosts.first) ^ int(hosts.ranges[-1].last), 0)
+    # Where bits 64 to 71 divide those that vary, only the last of them do.
+    return _hosts(str(first), str(last), low_bit) if low_bit is not None else _hosts(str(first), str(first))
+
+
 def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translation:
     dut = addresses.right.dut.ip
     pool: IPNetwork = _POOLS[dut.version] if addresses.preset == AddressPreset.MULTIPLE else ip_network(dut)
     mapping = _MAPPINGS.get((plan.kind, addresses.preset))
+    if plan.kind == TranslationKind.CLAT and addresses.left_hosts.first.version == 4:
+        mapping = clat_mapping(addresses.left_hosts)
     return Translation(
         kind=plan.kind,
         prefix=plan.prefix or PREFIX,

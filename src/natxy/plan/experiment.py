@@ -14,6 +14,7 @@ from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.addressing.embedding import moved_bit
+from natxy.plan.crossings import bytes_longer
 from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
@@ -33,7 +34,7 @@ from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, CellValue, Family, Selection, SizeConvention
+from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import (
     ETHERNET_FRAMING_BYTES,
@@ -46,6 +47,7 @@ from natxy.plan.model.traffic import (
 )
 from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.moved import block_of, moved_hosts, moved_link
+from natxy.plan.path import GatewayPath, families_of_links, kinds_of, path_of
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.system.interrupts import dumped
@@ -181,6 +183,19 @@ class Experiment(PlanModel):
         )
 
     @property
+    def families_of_links(self) -> tuple[Family, ...]:
+        """The address families of all links, from the left to the right end."""
+        kinds = kinds_of(self.gateway, self.families, self.translation)
+        return families_of_links(self.families[0], kinds) if kinds else self.families
+
+    @property
+    def path(self) -> GatewayPath:
+        """The gateways, each with the addresses of its links."""
+        kinds = kinds_of(self.gateway, self.families, self.translation)
+        assert kinds, "the plan's checks refuse a chain that leads nowhere"
+        return path_of(self.gateway, kinds, self.address_plan, self.families[0], self.addresses.left_hosts)
+
+    @property
     def pair_count(self) -> int:
         """The number of pairs of interfaces that have traffic."""
         return self.pairs or 1
@@ -217,7 +232,7 @@ class Experiment(PlanModel):
     def sent_frame_size(self, family: Family) -> int:
         """Returns the size in bytes, FCS included, of the frames that a side of this family sends."""
         shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
-        return self.frame_size - IP_HEADER_DIFFERENCE_BYTES * (shortened and family == Family.IPV4)
+        return self.frame_size - (bytes_longer(Family.IPV6, than=family) if shortened else 0)
 
     @property
     def smallest_frame(self) -> int:
@@ -226,17 +241,18 @@ class Experiment(PlanModel):
 
     @property
     def longest_frame(self) -> int:
-        """The size in bytes, FCS included, of the longest foreground frame on either link."""
-        if self.translation is None or self.size_convention == SizeConvention.PAIRED:
-            return self.frame_size
+        """The size in bytes, FCS included, of the longest foreground frame on any link."""
         left, right = self.families
         one_way = self.procedure.stateful and self.alpha is None
         directions = Directions.FORWARD if one_way else self.directions
         senders = {Directions.FORWARD: (left,), Directions.REVERSE: (right,)}.get(
             directions or Directions.BIDIRECTIONAL, (left, right)
         )
-        # Translation makes frames from the IPv4 side longer.
-        return self.frame_size + IP_HEADER_DIFFERENCE_BYTES * (Family.IPV4 in senders)
+        return max(
+            self.sent_frame_size(sender) + bytes_longer(link, than=sender)
+            for sender in senders
+            for link in self.families_of_links
+        )
 
     @property
     def maximum_fps(self) -> float | None:
@@ -386,7 +402,7 @@ class Experiment(PlanModel):
 
 def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:
     first, last = translation.across(hosts.first), translation.across(hosts.last)
-    if isinstance(hosts.first, IPv4Address) and first and last:
+    if isinstance(hosts.first, IPv4Address) and first and last and not translation.mapping_of(hosts.first):
         low_bit = moved_bit(translation.prefix, int(hosts.first) ^ int(hosts.last), hosts.low_bit)
         return None if low_bit is None else AddressRange(first=first, last=last, low_bit=low_bit)
     # If the two ends lie in different mappings, the addresses between them form no range on the other side.

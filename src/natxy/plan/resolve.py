@@ -13,6 +13,7 @@ from natxy.plan.checks import check_experiment, check_written
 from natxy.plan.checks.connections import check_connections
 from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
+from natxy.plan.crossings import PREFIX
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.background import resolve_background
 from natxy.plan.model.base import PlanModel
@@ -91,7 +92,12 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     flows = own.flows or own.procedure.usual_flows
     timing = resolve_timing(plan.timing, own.timing)
     addresses = resolve_addresses(
-        own.addresses, family, kind, hiding=own.gateway.hides_left, many_pairs=own.pairs is not None
+        own.addresses,
+        family,
+        kind,
+        hiding=own.gateway.hides_left,
+        many_pairs=own.pairs is not None,
+        prefix=(own.translation and own.translation.prefix) or PREFIX,
     )
     frame_size = own.settled_frame_size(plan.family)
     decided = {

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, PORTS_PER_ADDRESS, GatewayModel, TableNeed
+from natxy.plan.model.addresses import IPNetwork
+from natxy.plan.model.problems import Location
+from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import format_duration
 
 # The size of an entry in engine/state/entry_form.hpp. Where IPv6 addresses differ in more than four bytes, which is
@@ -53,19 +56,63 @@ def _most_tried(experiment: Experiment) -> int | None:
     """Returns the most connections that a search for the table's capacity tries; None for other procedures."""
     most = experiment.procedure.most_connections
     # Doubling ends with a number that the table cannot hold.
-    return most and min([most, *(2 * size for size in experiment.gateway.table_sizes.values())])
+    sizes = (size for hop in experiment.gateway.hops for size in hop.table_sizes.values())
+    return most and min([most, *(2 * size for size in sizes)])
+
+
+@dataclass(frozen=True)
+class HopNeed:
+    """Says what an experiment's connections need of one gateway of its path.
+
+    `at` is the gateway's place in the setting `gateway`, `pool` its public addresses, None for its own address alone.
+    """
+
+    gateway: GatewayModel
+    at: Location
+    kind: TranslationKind | None
+    pool: IPNetwork | None
+    need: TableNeed
+    is_last: bool
+
+    @property
+    def ports(self) -> tuple[int, int] | None:
+        """The ports of public addresses that connections need at once, and those that can be counted on.
+
+        None if the gateway has no pool of ports.
+        """
+        needed = self.gateway.ports_needed(self.need, self.kind)
+        return None if needed is None else (needed, _ports_of(self.gateway, self.need, self.addresses))
+
+    @property
+    def addresses(self) -> int:
+        """The number of public addresses."""
+        return self.pool.num_addresses if self.pool else 1
+
+
+def needs_of_hops(experiment: Experiment, need: TableNeed) -> Iterator[HopNeed]:
+    """Yields what each gateway needs, from left to right; `need` is that of the left hosts' connections."""
+    hops = experiment.path.hops
+    for number, (hop, (at, gateway)) in enumerate(zip(hops, experiment.gateway.located_hops, strict=True)):
+        own = hop.addresses.translation
+        found = HopNeed(
+            gateway=gateway,
+            at=at,
+            kind=own.kind if own else None,
+            pool=own.pool if own else hop.addresses.pool,
+            need=need,
+            is_last=number == len(hops) - 1,
+        )
+        yield found
+        if (ports := found.ports) is not None:
+            # The next gateway sees public addresses in place of the hosts, with as many ports as were needed.
+            need = replace(need, hosts=min(need.hosts, found.addresses), endpoints=min(need.endpoints, ports[0]))
 
 
 def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
-    """Returns the ports of public addresses that connections need at once, and those that can be counted on.
-
-    None if the gateway has no pool of ports.
-    """
-    translation = experiment.translation
-    needed = experiment.gateway.ports_needed(need, translation.kind if translation else None)
-    if needed is None:
-        return None
-    return needed, _ports_of(experiment.gateway, need, experiment.pool.num_addresses if experiment.pool else 1)
+    """Returns the ports of public addresses that connections need at once, and those that can be counted on, of the
+    gateway that has the fewest for them. None if no gateway has a pool of ports."""
+    found = [own for each in needs_of_hops(experiment, need) if (own := each.ports)]
+    return max(found, key=lambda own: own[0] / own[1]) if found else None
 
 
 def _ports_of(gateway: GatewayModel, need: TableNeed, addresses: int) -> int:
@@ -82,33 +129,40 @@ class Shortfall:
     """Names a setting that is too small for an experiment's connections. `planned` is False for a value that the plan
     leaves to the DUT, which may have another one."""
 
-    setting: tuple[str, ...]
+    setting: Location
     planned: bool
     text: str
 
 
 def shortfalls(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
     """Yields what is too small: tables, lifetimes, and the ports of public addresses."""
-    gateway = experiment.gateway
+    for hop in needs_of_hops(experiment, need):
+        yield from _small_tables(experiment, hop)
+        yield from _short_lives(hop)
+        if (found := hop.ports) and found[0] > found[1]:
+            yield _too_few_ports(experiment, hop, *found)
+
+
+def _small_tables(experiment: Experiment, hop: HopNeed) -> Iterator[Shortfall]:
+    gateway, need = hop.gateway, hop.need
     # The table's size is what a search for its capacity finds.
     sizes = gateway.table_sizes if experiment.connections else {}
     for field, size in sizes.items():
         if size < need.connections:
             text = f"the table of {size} entries is smaller than the {need.connections} connections; "
-            yield Shortfall(("gateway", field), True, f"{text}raise it, or ask for fewer connections")
+            yield Shortfall(("gateway", *hop.at, field), True, f"{text}raise it, or ask for fewer connections")
     for field, size in gateway.usual_table_sizes.items() if experiment.connections else ():
         if field not in sizes and size < need.connections:
             text = (
                 f"{gateway.driver} has {size:,} entries unless the DUT was set up otherwise; set {field} to at least "
             )
-            yield Shortfall(("gateway", field), False, f"{text}{need.connections}")
+            yield Shortfall(("gateway", *hop.at, field), False, f"{text}{need.connections}")
     for field, most in gateway.most_hosts.items():
         if need.hosts > most:
             text = f"it has {most:,} addresses for {need.hosts:,} left hosts, each of which needs one; "
-            yield Shortfall(("gateway", field), True, f"{text}give a shorter prefix, or ask for fewer left hosts")
-    yield from _short_lives(experiment, need)
-    if (found := ports(experiment, need)) and found[0] > found[1]:
-        yield _too_few_ports(experiment, need, *found)
+            yield Shortfall(
+                ("gateway", *hop.at, field), True, f"{text}give a shorter prefix, or ask for fewer left hosts"
+            )
 
 
 def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
@@ -121,7 +175,8 @@ def left_to_the_dut(plan: ResolvedPlan) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for experiment in plan.experiments:
         if need := table_need(experiment, slowest_phase1_fps(experiment, others)):
-            read_here = experiment.gateway.usual_table_sizes if plan.testbed.gateway_is_local else {}
+            local = experiment.gateway.hops if plan.testbed.gateway_is_local else ()
+            read_here = {name for hop in local for name in hop.usual_table_sizes}
             for short in shortfalls(experiment, need):
                 if short.setting[-1] not in read_here:
                     found.setdefault(short.text, []).append(experiment.name)
@@ -135,19 +190,19 @@ def foreseen_refusals(plan: ResolvedPlan) -> dict[str, list[str]]:
     for experiment in plan.experiments:
         # The reasons do not depend on a rate.
         if need := table_need(experiment, None):
-            addresses = experiment.pool.num_addresses if experiment.pool else 1
-            for reason in experiment.gateway.refusals(need, addresses):
-                found.setdefault(reason, []).append(experiment.name)
+            for hop in needs_of_hops(experiment, need):
+                for reason in hop.gateway.refusals(hop.need, hop.addresses):
+                    found.setdefault(reason, []).append(experiment.name)
     return found
 
 
-def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]:
-    gateway, longest_s = experiment.gateway, need.longest_trial_s
+def _short_lives(hop: HopNeed) -> Iterator[Shortfall]:
+    gateway, longest_s = hop.gateway, hop.need.longest_trial_s
     longest, enough = format_duration(longest_s), int(longest_s) + 1
     for field, timeout_s in gateway.lifetimes_s.items():
         if timeout_s <= longest_s:
             yield Shortfall(
-                ("gateway", field),
+                ("gateway", *hop.at, field),
                 True,
                 f"entries would end after {timeout_s} s, but the longest trial takes {longest}; set {field} to at "
                 f"least {enough}, ask for fewer connections, or raise the lowest rate at which they are made",
@@ -155,20 +210,20 @@ def _short_lives(experiment: Experiment, need: TableNeed) -> Iterator[Shortfall]
     for field, timeout_s in gateway.usual_lifetimes_s.items():
         if field not in gateway.lifetimes_s and timeout_s <= longest_s:
             text = f"connections live {timeout_s} s unless the DUT was set up otherwise, but the longest trial takes "
-            yield Shortfall(("gateway", field), False, f"{text}{longest}; set {field} to at least {enough}")
+            yield Shortfall(("gateway", *hop.at, field), False, f"{text}{longest}; set {field} to at least {enough}")
 
 
-def _too_few_ports(experiment: Experiment, need: TableNeed, needed: int, room: int) -> Shortfall:
-    pool = experiment.pool
-    if pool is None:
+def _too_few_ports(experiment: Experiment, hop: HopNeed, needed: int, room: int) -> Shortfall:
+    gateway, pool = hop.gateway, hop.pool
+    if pool is None or not hop.is_last:
         text = f"they need {needed} ports of the gateway's address at once, which has {room}; give more destination "
-        more = "" if experiment.gateway.no_pool else ", or several public addresses in `addresses.pool`"
+        more = "" if gateway.no_pool or not hop.is_last else ", or several public addresses in `addresses.pool`"
         return Shortfall(("connections",), True, f"{text}ports or `right_hosts`, or ask for fewer connections{more}")
-    in_use = experiment.gateway.addresses_in_use(need, pool.num_addresses)
+    in_use = gateway.addresses_in_use(hop.need, pool.num_addresses)
     # The division above may leave a little less than a whole address.
     all_in_use = round(in_use, 6) == pool.num_addresses
-    counted = "" if all_in_use else f" that can be counted on, {experiment.gateway.why_not_all(need, in_use)}"
-    enough = enough_addresses(experiment.gateway, need, needed)
+    counted = "" if all_in_use else f" that can be counted on, {gateway.why_not_all(hop.need, in_use)}"
+    enough = enough_addresses(gateway, hop.need, needed)
     more = "more left hosts" if enough is None else f"at least {enough} addresses"
     fewer = "source ports and left hosts" if experiment.translation else "connections"
     return Shortfall(

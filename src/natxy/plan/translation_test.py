@@ -21,6 +21,7 @@ from natxy.plan.written import Plan
 SIIT = {"translation": "siit"}
 NAT64 = {"translation": "nat64", "connections": "50k", "phase1_rate": "10k"}
 NAT46 = {"translation": "nat46"}
+CLAT = {"translation": "clat"}
 
 
 def plan_of(**fields: Any) -> Plan:
@@ -45,6 +46,7 @@ def problems_of(**fields: Any) -> list[tuple[str | int, ...]]:
         (NAT64, "2001:2::1/64", "198.19.0.1/24", (Family.IPV6, Family.IPV4)),
         (SIIT, "2001:2::1/64", "198.19.0.1/24", (Family.IPV6, Family.IPV4)),
         (NAT46, "198.18.0.1/24", "2001:2:0:8000::1/64", (Family.IPV4, Family.IPV6)),
+        (CLAT, "198.18.0.1/24", "2001:2:0:8000::1/64", (Family.IPV4, Family.IPV6)),
     ],
 )
 def test_each_side_has_its_own_family(
@@ -71,6 +73,8 @@ def test_nat64_sends_to_the_prefix_and_is_answered_through_the_pool() -> None:
     [
         (SIIT, "2001:2:0:64::c613:2", "198.18.0.2"),
         (NAT46, "198.19.0.2", "2001:2:0:64::c612:2"),
+        # RFC 6877 §6.3: the left hosts are behind a prefix of the CLAT's own, the right ones behind the PLAT's.
+        (CLAT, "198.19.0.2", "2001:2:0:46::c612:2"),
     ],
 )
 def test_stateless_translation_addresses_both_sides(fields: dict[str, Any], to_right: str, to_left: str) -> None:
@@ -80,7 +84,7 @@ def test_stateless_translation_addresses_both_sides(fields: dict[str, Any], to_r
     assert (own.left_destinations.first, own.right_destinations.first) == (ip_address(to_right), ip_address(to_left))
 
 
-@pytest.mark.parametrize("fields", [SIIT, NAT46])
+@pytest.mark.parametrize("fields", [SIIT, NAT46, CLAT])
 def test_many_addresses_are_as_many_in_the_other_family(fields: dict[str, Any]) -> None:
     own = experiment(**fields, addresses="multiple")
     for hosts, seen in (
@@ -158,6 +162,16 @@ def test_the_line_rate_is_that_of_the_longer_frame() -> None:
             ("translation", "mappings"),
         ),
         (SIIT | {"addresses": {"left": {"dut": "198.18.0.1/24", "tester": "198.18.0.2/24"}}}, ("addresses", "left")),
+        (CLAT | {"connections": "50k", "phase1_rate": "10k"}, ("translation",)),
+        (CLAT | {"addresses": {"right_hosts": "2001:2:0:8000::2"}}, ("translation", "prefix")),
+        (
+            CLAT
+            | {
+                "addresses": {"left_hosts": "198.18.0.9"},
+                "translation": {"kind": "clat", "mappings": [{"ipv4": "198.18.0.2", "ipv6": "2001:2:0:46::2"}]},
+            },
+            ("translation", "mappings"),
+        ),
     ],
 )
 def test_what_cannot_be_translated_is_refused(fields: dict[str, Any], field: tuple[str, ...]) -> None:
@@ -219,7 +233,10 @@ def test_some_gateways_take_a_96_bit_prefix_alone(driver: str) -> None:
     assert ("translation", "prefix") in problems_of(**fields | {"gateway": driver})
 
 
-@pytest.mark.parametrize("fields", [NAT64, SIIT, NAT46])
+CHAIN = {"gateway": {"driver": "chain", "gateways": ["tayga", "tayga-netfilter"]}, "top": {"testbed": {"kind": "lab"}}}
+
+
+@pytest.mark.parametrize("fields", [NAT64, SIIT, NAT46, CLAT, CHAIN | {"connections": "50k", "phase1_rate": "10k"}])
 def test_resolved_means_the_same(fields: dict[str, Any]) -> None:
     resolved = resolve(plan_of(**fields))
     given_again = resolved.model_dump(mode="json", exclude_none=True)

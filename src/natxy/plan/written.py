@@ -126,7 +126,7 @@ class ExperimentPlan(PlanModel):
     family: Family | None = None
     """Family of both sides; default: the plan's."""
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
-    """Kind of translation, nat64, nat46 or siit, between the different families of left and right."""
+    """Kind of translation, nat64, nat46, siit or clat, between the different families of left and right."""
     frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = None
     """Size in bytes, including the FCS; default: 64, with IPv6 84."""
     size_convention: SizeConvention = SizeConvention.PAIRED

@@ -7,7 +7,6 @@ counts it as lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
@@ -37,24 +36,30 @@ def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
     """Returns the names of experiments that need a loss tolerance and have none, by the sentence that says which."""
     found: dict[str, list[str]] = {}
     for experiment in plan.experiments:
-        if experiment.gateway.sends_zero_checksums:
-            for direction in _intolerant(experiment):
+        links = experiment.families_of_links
+        # Behind a gateway that sends such a frame, another one discards it as a host does.
+        directions = {
+            (hop.driver, to_ipv6((left, right)))
+            for hop, left, right in zip(experiment.gateway.hops, links, links[1:], strict=False)
+            if hop.sends_zero_checksums
+        }
+        for driver, direction in sorted(directions, key=str):
+            if direction and _is_intolerant(experiment, direction):
                 text = (
-                    f"{sentence(experiment.gateway.driver)}, which counts as lost, so that the search finds how short "
-                    f"its trials have to be; set `loss_tolerance: {{{direction}: {TOLERANCE_TEXT}}}`"
+                    f"{sentence(driver)}, which counts as lost, so that the search finds how short its trials have to "
+                    f"be; set `loss_tolerance: {{{direction}: {TOLERANCE_TEXT}}}`"
                 )
                 found.setdefault(text, []).append(experiment.name)
     return found
 
 
-def _intolerant(experiment: Experiment) -> Iterator[Directions]:
-    """Yields the direction from IPv4 to IPv6, if a trial fails when it loses one frame of it."""
-    tolerance, direction = experiment.loss_tolerance, to_ipv6(experiment.families)
-    if tolerance is None or direction is None:
-        return
+def _is_intolerant(experiment: Experiment, direction: Directions) -> bool:
+    """Returns true if a trial has frames of this direction and fails when it loses one of them."""
+    tolerance = experiment.loss_tolerance
+    if tolerance is None:
+        return False
     # Phase 1 alone has frames from the left.
     one_way = experiment.procedure.stateful and experiment.alpha is None
     sent = Directions.FORWARD if one_way else experiment.directions or Directions.BIDIRECTIONAL
     tolerated = tolerance.reverse if direction == Directions.REVERSE else tolerance.forward
-    if sent in (direction, Directions.BIDIRECTIONAL) and tolerated < 1 / _FRAMES_PER_ZERO:
-        yield direction
+    return sent in (direction, Directions.BIDIRECTIONAL) and tolerated < 1 / _FRAMES_PER_ZERO

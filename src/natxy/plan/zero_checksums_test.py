@@ -74,3 +74,21 @@ def test_other_experiments_need_none(own: Fields) -> None:
     assert not without_tolerance(
         resolve(Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [given]}))
     )
+
+
+@pytest.mark.parametrize(
+    ("gateways", "tolerance", "directions"),
+    [
+        (["tayga", "tayga-netfilter"], "0%", ["forward", "reverse"]),
+        (["tayga", "tayga-netfilter"], "0.01%", []),
+        (["linux-forward", "linux-forward"], "0%", []),
+    ],
+)
+def test_frames_are_lost_wherever_a_chain_translates_to_ipv6(
+    gateways: list[str], tolerance: str, directions: list[str]
+) -> None:
+    fields: dict[str, Any] = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    fields |= {"gateway": {"driver": "chain", "gateways": gateways}, "loss_tolerance": tolerance}
+    fields |= {"connections": 1000, "phase1_rate": "1k"} if "tayga-netfilter" in gateways else {}
+    found = without_tolerance(resolve(Plan.model_validate({"name": "p", "experiments": [fields]})))
+    assert [text.rpartition("{")[2].partition(":")[0] for text in found] == directions

@@ -15,6 +15,7 @@ from natxy.engine.messages.ports import NeighborsResolve
 from natxy.errors import DutError
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
+from natxy.plan.path import Hop
 from natxy.probe.diagnosis import caveats, diagnose, untranslated
 from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
 from natxy.probe.frames import send_probes
@@ -80,8 +81,11 @@ class ProbedPath:
         """Returns what disturbs a measurement on this DUT although the frames pass."""
         if not self.asks_dut or not self.experiment.gateway.is_probed:
             return []
-        interfaces = self.gateway.interfaces
-        return caveats(read_default_routes(self.gateway.transport), interfaces.left, interfaces.right)
+        return [
+            caveat
+            for hop in self.gateway.hops
+            for caveat in caveats(read_default_routes(hop.transport), hop.interfaces.left, hop.interfaces.right)
+        ]
 
     def learn(self) -> None:
         """Resolves the DUT's addresses anew, from each of the tester's on the link, so that the DUT learns these.
@@ -107,9 +111,10 @@ class ProbedPath:
     def _why_unresolved(self, request: NeighborsResolve) -> str | None:
         """Returns the cause of a missing answer to address requests, if the DUT's counters tell it."""
         for side in Side:
-            before = self._state()
+            place = self._places(side)[0]
+            before = place.state()
             answered = self._answered(side, request)
-            observed = self._observed(side, answered, None, before)
+            observed = self._observed(side, answered, None, before, place)
             if observed.is_elsewhere or not (answered or side in self.dut_macs):
                 return diagnose(observed)
         return None
@@ -132,10 +137,11 @@ class ProbedPath:
         hides = experiment.gateway.hides_left and experiment.uses_connections and experiment.translation is None
         if not hides or not self.asks_dut:
             return
-        sender, receiver = self._hosts()
-        seen_as = read_seen_as(self.gateway.transport, sender, receiver)
-        if seen_as and (cause := untranslated(sender, seen_as)):
-            raise DutError(cause)
+        for place in self._places(Side.LEFT):
+            if place.hop.gateway.hides_left and place.hop.addresses.translation is None:
+                seen_as = read_seen_as(place.gateway.transport, place.left, place.right)
+                if seen_as and (cause := untranslated(place.left, seen_as)):
+                    raise DutError(f"{place.named}{cause}")
 
     def _explain(self, request: NeighborsResolve, macs: dict[Side, str]) -> None:
         """Sends the frames once more between two looks at the DUT, and raises DutError if they are still blocked."""
@@ -146,25 +152,39 @@ class ProbedPath:
                 macs |= self._answered(side, request)
             # The engine sends to those that answered until it is given the plan's again.
             self._resolve(request)
-        before = self._state()
+        places = self._places(Side.LEFT)
+        before = [place.state() for place in places]
         found = send_probes(self.engine, self.experiment, _OPENINGS)
         blocked = [passage for passage in found if passage.sent and not passage.good]
         if not blocked:
             return
-        observed = self._observed(blocked[0].source, macs, blocked[0], before)
+        side = blocked[0].source
+        order = range(len(places))[:: 1 if side == Side.LEFT else -1]
+        seen = [self._observed(side, macs, blocked[0], before[number], places[number]) for number in order]
+        number, observed = next(
+            ((number, each) for number, each in zip(order, seen, strict=True) if not each.has_sent(each.far)),
+            (order[-1], seen[-1]),
+        )
+        if number != order[0] and not observed.has_received(observed.near):
+            left, right = (places[each].gateway.name for each in sorted((number, number - order.step)))
+            raise DutError(
+                f"{_title(blocked[0])}: the frames do not come to {observed.near} of {places[number].gateway.name}; "
+                f"look at the link between {left} and {right}"
+            )
         # A cable in the wrong port can stop the frames that are to leave by it, and no others.
-        other = self._seen(blocked[0].source.opposite, macs, None, before, observed.after)
+        last = places[order[-1]]
+        other = self._seen(side.opposite, macs, None, before[order[-1]], seen[-1].after, last)
         wrong = other if other.is_elsewhere and not observed.is_elsewhere else observed
-        raise DutError(f"{_title(blocked[0])}: {diagnose(wrong)}")
+        raise DutError(f"{_title(blocked[0])}: {places[number].named}{diagnose(wrong)}")
 
     def _observed(
-        self, side: Side, macs: Mapping[Side, str], passage: Passage | None, before: DutState | None
+        self, side: Side, macs: Mapping[Side, str], passage: Passage | None, before: DutState | None, place: _Place
     ) -> Observed:
-        """Returns what is known of one side's frames, with the DUT's state as it is now."""
-        observed = self._seen(side, macs, passage, before, self._state())
+        """Returns what is known of one side's frames at a gateway, with the gateway's state as it is now."""
+        observed = self._seen(side, macs, passage, before, place.state(), place)
         if observed.counts and not observed.has_received(observed.near):
             self.sleep(_COUNTERS_RENEWED_S)
-            observed = replace(observed, after=self._state())
+            observed = replace(observed, after=place.state())
         return observed
 
     def _seen(
@@ -174,10 +194,11 @@ class ProbedPath:
         passage: Passage | None,
         before: DutState | None,
         after: DutState | None,
+        place: _Place,
     ) -> Observed:
-        interfaces, (left, right) = self.gateway.interfaces, self._hosts()
+        interfaces = place.gateway.interfaces
         near, far = (interfaces.left, interfaces.right)[:: 1 if side == Side.LEFT else -1]
-        sender, receiver = (left, right)[:: 1 if side == Side.LEFT else -1]
+        sender, receiver = (place.left, place.right)[:: 1 if side == Side.LEFT else -1]
         return Observed(
             source=side,
             near=near,
@@ -188,19 +209,43 @@ class ProbedPath:
             passage=passage,
             given=self.dut_macs.get(side),
             asked=_ASKED,
-            translates=self.experiment.translation is not None,
+            translates=place.hop.addresses.translation is not None,
             before=before,
             after=after,
         )
 
-    def _state(self) -> DutState | None:
-        if not self.asks_dut:
-            return None
-        return read_dut(self.gateway.transport, self.gateway.interfaces, *self._hosts())
+    def _places(self, side: Side) -> list[_Place]:
+        """Returns the gateways in the order in which frames from a side come to them."""
+        own, path = self.experiment.addresses, self.experiment.path
+        hosts = path.hosts(own.left_hosts.first, own.right_hosts.first)
+        places = [
+            _Place(gateway, hop, *ends, asked=self.asks_dut, alone=len(path.hops) == 1)
+            for gateway, hop, ends in zip(self.gateway.hops, path.hops, hosts, strict=True)
+        ]
+        return places if side == Side.LEFT else places[::-1]
 
-    def _hosts(self) -> tuple[IPAddress, IPAddress]:
-        addresses = self.experiment.addresses
-        return addresses.left_hosts.first, addresses.right_hosts.first
+
+@dataclass(frozen=True)
+class _Place:
+    """Holds a gateway, and a host on each side of it as its links have them."""
+
+    gateway: Gateway[Any]
+    hop: Hop
+    left: IPAddress
+    right: IPAddress
+    asked: bool
+    alone: bool
+
+    @property
+    def named(self) -> str:
+        """The beginning of a sentence about the gateway, if there are others."""
+        return "" if self.alone else f"{self.gateway.name}: "
+
+    def state(self) -> DutState | None:
+        """Returns what the gateway's kernel says; None if it cannot be asked."""
+        if not self.asked:
+            return None
+        return read_dut(self.gateway.transport, self.gateway.interfaces, self.left, self.right)
 
 
 def _title(passage: Passage) -> str:

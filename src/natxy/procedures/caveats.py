@@ -90,7 +90,7 @@ def _unchecked_table(experiment: Experiment) -> Iterator[Caveat]:
     if not gateway.keeps_connections or gateway.is_counted:
         return
     text = (
-        f"The table of the gateway `{gateway.driver}` is never checked to be empty before a trial, nor to hold the "
+        f"The table of the gateway `{gateway.title}` is never checked to be empty before a trial, nor to hold the "
         "connections of phase 1, because the gateway has no `count`"
     )
     tried = "; whether its `clear` works is tried once in each experiment, by replies to old connections"
@@ -206,7 +206,7 @@ def _ordered(own: AddressRanges, far: AddressRanges, ports: PortPair, orders: Or
 
 def _few_networks(experiments: list[Experiment]) -> Iterator[Caveat]:
     """The second run that RFC 2544 §12 asks for may be another experiment of the plan."""
-    of_routers = [each for each in experiments if each.gateway.is_router]
+    of_routers = [each for each in experiments if all(hop.is_router for hop in each.gateway.hops)]
     spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
     for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
         yield departure(

@@ -127,12 +127,13 @@ class _Reset:
             return
         self.awaited = False
         with self.repetition.gateway() as gateway:
+            own = gateway if self.config.gateway is None else gateway.hops[self.config.gateway - 1]
             if self.config.command is None:
-                gateway.restart()
+                own.restart()
             elif self.config.kind.may_boot and self.repetition.set_up_again:
-                self._boot(gateway.transport, self.repetition.set_up_again)
+                self._boot(own.transport, self.repetition.set_up_again)
             else:
-                self._run_command(gateway.transport)
+                self._run_command(own.transport)
 
     def _boot(self, transport: Transport, set_up_again: Callable[[], None]) -> None:
         """Resets a machine. If it boots while there is traffic, its gateway is set up again."""

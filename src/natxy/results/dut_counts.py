@@ -6,7 +6,7 @@ Counters are kept under the command that shows them to a user, such as `conntrac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,6 +17,7 @@ CONNTRACK: Final = "conntrack -S"
 CONNTRACK_LOSSES: Final = ("chaintoolong", "insert_failed", "drop")
 """A frame that the first one counts is counted by the others as well, and so on."""
 KERNEL: Final = "nstat"
+NEIGHBORS: Final = "lnstat"
 RECEIVED: Final = ("IpInReceives", "Ip6InReceives")
 FORWARDED: Final = ("IpForwDatagrams", "Ip6OutForwDatagrams")
 SENT: Final = ("IpOutTransmits", "Ip6OutTransmits")
@@ -39,7 +40,8 @@ class DutCounts(BaseModel):
     """Holds the counters that rose during a trial, by command and name, and the sizes of the DUT's connection table.
 
     `connections`, `table_size` and `buckets` are netfilter's, after the trial; None where the DUT does not tell them.
-    `silent_rules` are rules of its filters that drop frames and do not count them.
+    `silent_rules` are rules of its filters that drop frames and do not count them. Of several gateways, the counters
+    are added up, and the sizes are those of the table with the most connections.
     """
 
     # A later natxy may have recorded more.
@@ -63,3 +65,21 @@ class DutCounts(BaseModel):
             if shown_by == CONNTRACK:
                 continue
             yield from (Rise(name, by, shown_by) for name, by in counters.items() if name not in _NO_LOSS)
+
+
+def together(hops: Sequence[DutCounts]) -> DutCounts:
+    """Returns the counts of several gateways on one machine, one behind the other."""
+    rose: dict[str, dict[str, int]] = {}
+    for each in hops:
+        for shown_by, counters in each.rose.items():
+            own = rose.setdefault(shown_by, {})
+            for name, by in counters.items():
+                # The tables of neighbours are the whole machine's.
+                own[name] = max(own.get(name, 0), by) if shown_by.startswith(NEIGHBORS) else own.get(name, 0) + by
+    fullest = max(hops, key=lambda each: each.connections or 0)
+    return fullest.model_copy(
+        update={
+            "rose": rose,
+            "silent_rules": tuple(dict.fromkeys(rule for each in hops for rule in each.silent_rules)),
+        }
+    )

@@ -219,7 +219,7 @@ def _read_experiment(db: sqlite3.Connection, row: sqlite3.Row, *, trials: bool, 
         planned=planned,
         state=experiment.state,
         reason=experiment.reason,
-        dut=experiment.dut,
+        duts=experiment.duts,
         # SQLite would sort whole rows in temporary files, before their bytes are counted.
         repetitions=sorted((_read_repetition(db, each, trials) for each in repetitions), key=lambda each: each.number),
         in_blocks=in_blocks,

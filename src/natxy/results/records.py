@@ -128,7 +128,8 @@ _BOUNDS: Final = {1: Bound.AT_LEAST, 0: Bound.EXACTLY, -1: Bound.AT_MOST}
 class ExperimentRecord:
     """Holds an experiment as it was planned, and what came of it.
 
-    `reason` says why it ended as it did, or is a remark on its repetitions. `rate_sources` has the experiments whose
+    `reason` says why it ended as it did, or is a remark on its repetitions. `duts` has the gateways from left to right;
+    none if it was not set up. `rate_sources` has the experiments whose
     results the settings `rate` and `phase1_rate` are shares of, by these settings' names. `in_blocks`: repetitions of
     several experiments with the same number were measured in one block.
     """
@@ -137,7 +138,7 @@ class ExperimentRecord:
     planned: Experiment
     state: State
     reason: str
-    dut: DutRecord | None
+    duts: tuple[DutRecord, ...]
     repetitions: list[RepetitionRecord] = field(default_factory=list)
     baseline: ExperimentRecord | None = None
     rate_sources: dict[str, ExperimentRecord] = field(default_factory=dict)
@@ -153,8 +154,18 @@ class ExperimentRecord:
 
     @property
     def gateway(self) -> str:
-        """The name of the gateway's driver."""
-        return self.planned.gateway.driver
+        """The name of the gateway, or of those in a row."""
+        return self.planned.gateway.title
+
+    @property
+    def reported(self) -> dict[str, str]:
+        """The versions and settings that its gateways reported, those of several after their gateway's place."""
+        several = len(self.duts) > 1
+        return {
+            f"{number} {dut.name}: {name}" if several else name: value
+            for number, dut in enumerate(self.duts, 1)
+            for name, value in {"version": dut.version, **dut.settings}.items()
+        }
 
     @property
     def pool(self) -> IPNetwork | None:

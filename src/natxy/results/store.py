@@ -197,7 +197,7 @@ class RunStore:
             "experiment",
             name=planned.name,
             title=planned.title,
-            gateway=planned.gateway.driver,
+            gateway=planned.gateway.title,
             procedure=planned.procedure.name,
             family=planned.family,
             sweep=planned.sweep,
@@ -211,8 +211,10 @@ class RunStore:
     def set_experiment_state(self, experiment_id: int, state: State, reason: str = "") -> None:
         self._db.execute("UPDATE experiment SET state = ?, reason = ? WHERE id = ?", (state, reason, experiment_id))
 
-    def set_dut(self, experiment_id: int, dut: Mapping[str, Any]) -> None:
-        self._db.execute("UPDATE experiment SET dut_json = ? WHERE id = ?", (json.dumps(dict(dut)), experiment_id))
+    def set_duts(self, experiment_id: int, duts: Sequence[Mapping[str, Any]]) -> None:
+        """Stores the descriptions of the gateways, from left to right."""
+        described = json.dumps([dict(dut) for dut in duts])
+        self._db.execute("UPDATE experiment SET duts_json = ? WHERE id = ?", (described, experiment_id))
 
     # --- repetitions and trials
 

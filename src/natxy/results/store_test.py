@@ -123,7 +123,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.describe_tester(engine={"name": "e"}, testbed={"kind": "lab"}, caveats=[limitation("short")])
     experiment = add_experiment(store, "forwarding", [])
-    store.set_dut(experiment, {"name": "linux", "version": "6.1", "settings": {"a": "b"}, "configuration": ""})
+    store.set_duts(experiment, [{"name": "linux", "version": "6.1", "settings": {"a": "b"}, "configuration": ""}])
     repetition = store.start_repetition(experiment, 1)
     passed, failed = add_trial(store, repetition, 1, 800), add_trial(store, repetition, 2, 2000)
     store.finish_repetition(repetition, State.DONE, value=800, lower_bound=800, upper_bound=2000)
@@ -139,7 +139,7 @@ def test_what_is_stored_is_read(tmp_path: Path) -> None:
         {"kind": "lab"},
     )
     read = run.experiments[0]
-    assert (read.state, read.dut, read.values) == (State.DONE, DutRecord("linux", "6.1", {"a": "b"}, ""), [800])
+    assert (read.state, read.duts, read.values) == (State.DONE, (DutRecord("linux", "6.1", {"a": "b"}, ""),), [800])
     first, second = read.repetitions[0].trials
     assert first.result == passed.model_copy(update={"samples": []})
     assert (first.verdict, second.verdict) == (Verdict.PASS, Verdict.FAIL)

@@ -23,7 +23,7 @@ def caveats_of_run(plan: ResolvedPlan) -> list[Caveat]:
 
 
 def needs(plan: ResolvedPlan, experiment: Experiment) -> TestbedNeeds:
-    return TestbedNeeds(experiment.address_plan, experiment.gateway, most_cores(plan), plan.seed)
+    return TestbedNeeds(experiment.path, most_cores(plan), plan.seed)
 
 
 def caveats_of_testbed(testbed: Testbed, experiment: Experiment) -> list[Caveat]:

@@ -28,7 +28,7 @@ def check_cores(plan: ResolvedPlan) -> None:
             continue
         if plan.testbed.runs_guests and runs_in_guest(experiment.gateway):
             raise PlanError(
-                f"{experiment.name}: {experiment.gateway.driver} runs in user-mode Linux here, which has one "
+                f"{experiment.name}: {experiment.gateway.title} runs in user-mode Linux here, which has one "
                 "virtual CPU; remove `cores`"
             )
         _check(experiment, experiment.cores, available)
@@ -37,14 +37,15 @@ def check_cores(plan: ResolvedPlan) -> None:
 def _check(experiment: Experiment, cores: int, available: int | None) -> None:
     """`available`: cores of the gateway; None when only the DUT knows."""
     gateway = experiment.gateway
-    driver = gateway.driver
-    can_set_cores = Capability.SET_CORES in GATEWAYS[driver].capabilities_of(gateway)
+    can_set_cores = all(Capability.SET_CORES in GATEWAYS[hop.driver].capabilities_of(hop) for hop in gateway.hops)
     if gateway.steers_own_cores:
         if not can_set_cores:
             raise PlanError(f"{experiment.name}: the gateway has no commands for `cores`; give it `set_cores`")
         return
     if available == 0 or not can_set_cores:
-        raise PlanError(f"{experiment.name}: the cores of {driver} cannot be set on this testbed; remove `cores`")
+        raise PlanError(
+            f"{experiment.name}: the cores of {gateway.title} cannot be set on this testbed; remove `cores`"
+        )
     if available is not None and cores > available:
         raise PlanError(
             f"{experiment.name} asks for {cores} of the gateway's cores, but this testbed has {available} for it: ask "

@@ -223,9 +223,9 @@ class ExperimentRun:
 
     def _describe(self, setup: Setup) -> None:
         with setup.gateway() as gateway:
-            dut = gateway.describe()
-        described = asdict(replace(dut, settings=setup.dut_description | dut.settings))
-        self.store.set_dut(self.experiment_id, described | {"hardware": setup.dut_hardware})
+            found = [hop.describe() for hop in gateway.hops]
+        described = [asdict(replace(dut, settings=setup.dut_description | dut.settings)) for dut in found]
+        self.store.set_duts(self.experiment_id, [dut | {"hardware": setup.dut_hardware} for dut in described])
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,

@@ -137,7 +137,7 @@ def test_every_testbed_of_a_run_is_described(tmp_path: Path, monkeypatch: pytest
     _, run = measure(
         tmp_path / "run", FORWARDING | {"name": "fast", "gateway": fast}, FORWARDING | {"name": "slow", "gateway": slow}
     )
-    assert [e.dut and e.dut.settings["cores"] for e in run.experiments] == ["fast", "slow"]
+    assert [dut.settings["cores"] for e in run.experiments for dut in e.duts] == ["fast", "slow"]
     assert len(run.caveats) == len({*run.caveats})
     assert {limitation("fast"), limitation("slow")} < {*run.caveats}
 

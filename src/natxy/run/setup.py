@@ -13,15 +13,14 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
 from natxy.events.run import TestbedBuilt, TestbedRemoved
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
-from natxy.plan.gateways import GatewayConfig
-from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.path import GatewayPath
 from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.run.caveats import caveats_of_testbed, needs
@@ -34,14 +33,14 @@ from natxy.testbeds.gateway_watch import GatewayWatch
 from natxy.testbeds.lab_kernels import why_not
 from natxy.testbeds.registry import create_testbed
 
-SetupKey = tuple[AddressPlan, GatewayConfig, bool, Addresses | None]
+SetupKey = tuple[GatewayPath, bool, Addresses | None]
 
 
 def setup_key(experiment: Experiment) -> SetupKey:
     """Returns what a set-up depends on: experiments with equal keys are measured on the same one."""
     hosts = experiment.addresses if experiment.procedure.between_hosts else None
     # A gateway whose cores were set has all of them again only when it is set up anew.
-    return experiment.address_plan, experiment.gateway, experiment.cores is None, hosts
+    return experiment.path, experiment.cores is None, hosts
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Setup:
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
     tester_cores: Sequence[int] = ()
-    counting: CountWatch | None = None
+    counting: CountWatch | CountWatches | None = None
 
 
 class Setups:
@@ -254,7 +253,7 @@ def check_installed(plan: ResolvedPlan, experiment: Experiment) -> None:
 
 def set_up_gateway(stack: ExitStack, testbed: Testbed, plan: ResolvedPlan, experiment: Experiment) -> Gateway[Any]:
     """Sets up an experiment's gateway on a testbed that is built; pushes onto `stack` what removes it again."""
-    gateway = testbed.create_gateway(experiment.gateway, experiment.address_plan)
+    gateway = testbed.create_path(experiment.path)
     sets_links = plan.testbed.driver_sets_links
     stack.enter_context(recorded_gateway(gateway, links=sets_links))
     if sets_links:

@@ -43,7 +43,7 @@ def _planned(plan: ResolvedPlan, experiment: Experiment) -> PlannedExperiment:
         name=experiment.name,
         title=experiment.title,
         procedure=experiment.procedure.name,
-        gateway=experiment.gateway.driver,
+        gateway=experiment.gateway.title,
         unit=experiment.unit,
         step_unit=experiment.procedure.step_unit,
         repetitions=experiment.repeat.at_most,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family
+from natxy.plan.crossings import bytes_longer
+from natxy.plan.model.terms import Family
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
@@ -119,7 +120,7 @@ class Arguments:
 
     def sent_size(self, of: Family) -> int:
         """Returns the size of foreground frames of a family; `size` is that of IPv6 frames."""
-        return self.size - (IP_HEADER_DIFFERENCE_BYTES if of == Family.IPV4 else 0)
+        return self.size - bytes_longer(Family.IPV6, than=of)
 
 
 def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Arguments:

@@ -21,7 +21,7 @@ from natxy.plan.model.addresses import IPAddress
 from natxy.system.interrupts import dumped
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.process_owner import Owner
-from natxy.testbeds.lab import DUT_MACS, NetnsLab
+from natxy.testbeds.lab import NetnsLab
 from natxy.testbeds.lab_kernels import runs_in_guest
 from natxy.testbeds.veth import TESTER_MACS
 from natxy.untrusted.texts import one_line
@@ -39,7 +39,8 @@ class StandingError(PlanError):
 class StandingLab(BaseModel):
     """Describes a lab to those who use it.
 
-    `tester` and `dut` are the network namespaces. The tester's interfaces in its own are `left` and `right`.
+    `tester` and `duts` are the network namespaces, those of the gateways from left to right. The tester's interfaces
+    in its own are `left` and `right`.
     `tester_addresses`, `tester_macs` and `dut_macs` have those of the left and of the right link.
     """
 
@@ -49,7 +50,7 @@ class StandingLab(BaseModel):
     experiment: str
     gateway: str
     tester: str
-    dut: str
+    duts: tuple[str, ...]
     in_guest: bool
     io: str
     tester_cores: tuple[int, ...]
@@ -59,15 +60,15 @@ class StandingLab(BaseModel):
 
     @classmethod
     def of(cls, lab: NetnsLab, io: str, experiment: Experiment, plan: Path) -> Self:
-        gateway_macs = GATEWAYS[experiment.gateway.driver].macs or DUT_MACS
+        gateway_macs = GATEWAYS[experiment.gateway.driver].macs or lab.outer_macs
         tester_macs, dut_macs = ((macs[Side.LEFT], macs[Side.RIGHT]) for macs in (TESTER_MACS, gateway_macs))
         links = experiment.address_plan
         return cls(
             plan=str(plan),
             experiment=experiment.name,
-            gateway=experiment.gateway.driver,
+            gateway=experiment.gateway.title,
             tester=lab.engine_description()["tester namespace"],
-            dut=lab.description()["dut namespace"],
+            duts=lab.dut_namespaces,
             in_guest=runs_in_guest(experiment.gateway),
             io=io,
             tester_cores=lab.cores.tester,

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import PortsOpen, PortSpec
@@ -21,6 +21,7 @@ from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.system.interrupts import interrupts_held_back
 from natxy.system.ledger import Ledger
@@ -73,6 +74,11 @@ class Testbed(ABC):
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
         """Returns the gateway's driver; nothing is set up yet. Raises PlanError when the driver does not run here."""
 
+    def create_path(self, path: GatewayPath) -> Gateway[Any]:
+        """Returns the driver of all gateways of a path, as `create_gateway` does that of one."""
+        (hop,) = path.hops
+        return self.create_gateway(hop.gateway, hop.addresses)
+
     def renew(self) -> None:
         """Makes a testbed ready for another gateway, on a testbed that outlives its gateways.
 
@@ -96,7 +102,7 @@ class Testbed(ABC):
         """
         return None
 
-    def counting(self) -> CountWatch | None:
+    def counting(self) -> CountWatch | CountWatches | None:
         """Returns what reads the DUT's counters around a trial; None where the DUT is no Linux that can be asked."""
         return None
 

@@ -2,24 +2,27 @@
 """The testbed `lab`: two network namespaces, joined by two veth pairs, or by more for experiments with `pairs`.
 
 The engine opens `left` and `right` in the tester's namespace through DPDK; the gateway is the kernel between `dut-left`
-and `dut-right` in the DUT's namespace. No network interface card is needed.
+and `dut-right` in the DUT's namespace. Each further gateway of a path has a namespace of its own, with `dut2-left` and
+`dut2-right`, and a veth pair to the gateway before it. No network interface card is needed.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
 from natxy.dut.linux.counters import read_here
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.interfaces import set_links, steer
-from natxy.dut.linux.load import LoadWatch
+from natxy.dut.linux.load import LoadWatch, LoadWatches
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side
@@ -28,7 +31,8 @@ from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
-from natxy.plan.model.units import counted
+from natxy.plan.model.units import counted, enumerated
+from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.core_watch import CoreWatch
@@ -40,10 +44,18 @@ from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.gateway_watch import REPEATED, GatewayWatch
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces, other_labs
-from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS, VethEnd, join, mac_of_pair, name_of_pair, veth_device
+from natxy.testbeds.veth import (
+    SILENT_SYSCTLS,
+    TESTER_MACS,
+    VethEnd,
+    join,
+    mac_of_hop,
+    mac_of_pair,
+    name_of_pair,
+    veth_device,
+)
 
 DUT_MACS = {Side.LEFT: "02:00:00:00:00:11", Side.RIGHT: "02:00:00:00:01:11"}
-_DUT_NAMES: Final = ("dut-left", "dut-right")
 
 _BACKLOG: Final = "net.core.netdev_max_backlog"
 _USUAL_BACKLOG: Final = 1000
@@ -61,14 +73,17 @@ _DUT_SYSCTLS = {
 class NetnsLab(EngineTestbed):
     """A lab; a process has one at a time.
 
-    `dut_cores`: the number of cores that the gateway gets where the plan does not name them.
+    `dut_cores`: the number of cores that the gateway gets where the plan does not name them. `hops`: the addresses of
+    each gateway's links, where there are several.
     """
 
     # Sysctls of the DUT's namespace, and MAC addresses of its ends of the links.
     _dut_sysctls: ClassVar[Mapping[str, int]] = _DUT_SYSCTLS
     _dut_macs: ClassVar[Mapping[Side, str]] = DUT_MACS
 
-    def __init__(self, config: LabConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
+    def __init__(
+        self, config: LabConfig, addresses: AddressPlan, dut_cores: int = 1, hops: Sequence[AddressPlan] = ()
+    ) -> None:
         super().__init__()
         self._config = config
         self._addresses = addresses
@@ -77,24 +92,39 @@ class NetnsLab(EngineTestbed):
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
         self.gateway_cores = self.cores.dut
         self._pairs = 1 + len(addresses.further)
-        first, *further = (
-            InterfacePair(*(name_of_pair(name, pair) for name in _DUT_NAMES)) for pair in range(self._pairs)
-        )
-        self.interfaces = DutInterfaces(first.left, first.right, further=tuple(further))
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
+        self._hops = tuple(hops) or (addresses,)
         # A gateway in user space inherits the cores of the command that starts it.
-        self._dut = NetnsTransport(self._namespaces.dut, self._machine, self.cores.dut)
+        self._duts = [
+            NetnsTransport(self._namespaces.dut_of(hop), self._machine, self.cores.dut)
+            for hop in range(len(self._hops))
+        ]
+        self._dut, *_ = self._duts
+        self._interfaces = [_interfaces_of(hop, self._pairs) for hop in range(len(self._hops))]
+        self.interfaces = replace(self._interfaces[0], right=self._interfaces[-1].right)
 
     def _build(self) -> None:
         self._stack.callback(self._machine.release_all)
         self._stack.callback(self._namespaces.remove)
-        self._namespaces.add(self._namespaces.tester, self._namespaces.dut)
+        self._namespaces.add(self._namespaces.tester, *self.dut_namespaces)
         self._set_sysctls()
         for pair in range(self._pairs):
             for side in Side:
                 self._cable(pair, side)
+        for left, right in pairwise(range(len(self._hops))):
+            self._join(self._end(left, Side.RIGHT), self._end(right, Side.LEFT))
         self._start_dut()
         self._set_links()
+
+    @property
+    def dut_namespaces(self) -> tuple[str, ...]:
+        """The gateways' network namespaces, from left to right."""
+        return tuple(dut.namespace for dut in self._duts)
+
+    @property
+    def outer_macs(self) -> dict[Side, str]:
+        """The MAC addresses that the tester sends to."""
+        return {Side.LEFT: DUT_MACS[Side.LEFT], Side.RIGHT: mac_of_hop(DUT_MACS[Side.RIGHT], len(self._hops) - 1)}
 
     @property
     def transport(self) -> Transport:
@@ -106,6 +136,11 @@ class NetnsLab(EngineTestbed):
 
     def create_gateway(self, config: GatewayConfig, addresses: AddressPlan) -> Gateway[Any]:
         return registry.create(config, self.transport, self.interfaces, addresses)
+
+    def create_path(self, path: GatewayPath) -> Gateway[Any]:
+        if len(path.hops) == 1:
+            return super().create_path(path)
+        return registry.create_chain(path, [*map(registry.Box, self._duts, self._interfaces)])
 
     def port_specs(self) -> list[PortSpec]:
         return [
@@ -123,29 +158,36 @@ class NetnsLab(EngineTestbed):
         ]
 
     def watch(self) -> GatewayWatch:
-        cores = CoreWatch(self.cores.dut, self._namespaces.dut_processes)
+        cores = CoreWatch(self.cores.dut, lambda: self._namespaces.processes(len(self._hops)))
         watch = GatewayWatch(cores.begin, cores.end, len(self.cores.dut), self._buffer_frames())
         if self.cores.shared:
             # What the core spent would be the tester's work too.
             return watch
-        namespace = NetnsTransport(self._namespaces.dut, self._machine)
-        return watch.with_load(LoadWatch(namespace, self.interfaces, self.cores.dut, read_here))
+        watches = [LoadWatch(*place, self.cores.dut, read_here) for place in self._places()]
+        return watch.with_load(watches[0] if len(watches) == 1 else LoadWatches(watches))
 
-    def counting(self) -> CountWatch | None:
-        return CountWatch(NetnsTransport(self._namespaces.dut, self._machine), self.interfaces)
+    def counting(self) -> CountWatch | CountWatches | None:
+        watches = [CountWatch(*place) for place in self._places()]
+        return watches[0] if len(watches) == 1 else CountWatches(watches)
+
+    def _places(self) -> Iterator[tuple[NetnsTransport, DutInterfaces]]:
+        """Yields what runs commands beside each gateway, on any core, and the gateway's interfaces."""
+        for dut, interfaces in zip(self._duts, self._interfaces, strict=True):
+            yield NetnsTransport(dut.namespace, self._machine), interfaces
 
     def description(self) -> dict[str, str]:
         return {
             "testbed": "lab: network namespaces and veth pairs on one machine",
             "kernel": f"{platform.system()} {platform.release()}",
-            "dut namespace": self._namespaces.dut,
+            "dut namespace": ", ".join(self.dut_namespaces),
             **self.cores.description(),
             "offloads": "checksum, GRO, GSO, TSO and scatter-gather off on all veth ends",
             _BACKLOG: "not visible in natxy's network namespace" if (size := _backlog()) is None else str(size),
         }
 
     def dut_description(self) -> dict[str, str]:
-        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {' and '.join(self.interfaces.names)})"}
+        names = [name for interfaces in self._interfaces for name in interfaces.names]
+        return {"cores": f"{named_cores(self.cores.dut)} (RPS on {enumerated(names)})"}
 
     def dut_hardware(self) -> dict[str, str]:
         return describe_hardware(self._dut, self.interfaces)
@@ -219,7 +261,8 @@ class NetnsLab(EngineTestbed):
         return _USUAL_BACKLOG if (size := _backlog()) is None else size
 
     def _set_sysctls(self) -> None:
-        for transport, own in ((self._tester, SILENT_SYSCTLS), (self._dut, self._dut_sysctls)):
+        of_duts = ((dut, self._dut_sysctls) for dut in self._duts)
+        for transport, own in ((self._tester, SILENT_SYSCTLS), *of_duts):
             assignments = [f"{name}={value}" for name, value in {**_COMMON_SYSCTLS, **own}.items()]
             transport.run(["sysctl", "-qw", *assignments])
 
@@ -229,16 +272,32 @@ class NetnsLab(EngineTestbed):
 
     def _cable(self, pair: int, side: Side) -> None:
         tester = VethEnd(self._tester, name_of_pair(side.value, pair), mac_of_pair(TESTER_MACS[side], pair))
-        dut_name = getattr(self.interfaces.pairs[pair], side.value)
-        dut = VethEnd(self._dut, dut_name, mac_of_pair(self._dut_macs[side], pair))
-        join(tester, dut, queues=self._config.queues, mtu=self._addresses.mtu)
+        self._join(tester, self._end(0 if side == Side.LEFT else len(self._hops) - 1, side, pair))
+
+    def _end(self, hop: int, side: Side, pair: int = 0) -> VethEnd:
+        """Returns an end of a link at one of the gateways."""
+        name = getattr(self._interfaces[hop].pairs[pair], side.value)
+        return VethEnd(self._duts[hop], name, mac_of_hop(mac_of_pair(self._dut_macs[side], pair), hop))
+
+    def _join(self, end: VethEnd, peer: VethEnd) -> None:
+        join(end, peer, queues=self._config.queues, mtu=self._addresses.mtu)
 
     def _start_dut(self) -> None:
         """Steers the DUT's work to its own cores; on the sender's it would slow the tester and lose no frame."""
-        steer(self._dut, self.interfaces, self.cores.dut)
+        for dut, interfaces in zip(self._duts, self._interfaces, strict=True):
+            steer(dut, interfaces, self.cores.dut)
 
     def _set_links(self) -> None:
-        set_links(self.transport, self.interfaces, self._addresses)
+        transports = (self.transport, *self._duts[1:])
+        for transport, interfaces, addresses in zip(transports, self._interfaces, self._hops, strict=True):
+            set_links(transport, interfaces, addresses)
+
+
+def _interfaces_of(hop: int, pairs: int) -> DutInterfaces:
+    """Returns the names of a gateway's interfaces."""
+    names = [f"dut{hop + 1 if hop else ''}-{side}" for side in Side]
+    first, *further = (InterfacePair(*(name_of_pair(name, pair) for name in names)) for pair in range(pairs))
+    return DutInterfaces(first.left, first.right, further=tuple(further))
 
 
 def _backlog() -> int | None:

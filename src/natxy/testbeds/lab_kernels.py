@@ -15,8 +15,8 @@ from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.terms import Kernel
+from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.guest.lab import GuestLab
@@ -46,9 +46,15 @@ class ReferenceLab(NetnsLab):
         """Does nothing: the program has the addresses and answers ARP and neighbour discovery."""
 
 
-def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, dut_cores: int = 1) -> NetnsLab:
-    """Returns the lab, not yet built. Raises PlanError when this machine cannot run the gateway on any kernel, or not
+def lab_for(config: LabConfig, path: GatewayPath, dut_cores: int = 1) -> NetnsLab:
+    """Returns the lab, not yet built. Raises PlanError when this machine cannot run the gateways on any kernel, or not
     on the one that the plan asks for."""
+    addresses = path.ends
+    if len(path.hops) > 1:
+        if reasons := [reason for hop in path.hops for reason in why_not(hop.gateway, alone=False)]:
+            raise PlanError("; ".join(reasons))
+        return NetnsLab(config, addresses, dut_cores, [hop.addresses for hop in path.hops])
+    gateway = path.hops[0].gateway
     if runs_in_guest(gateway):
         return GuestLab(config, addresses)
     if gateway.polls:
@@ -57,7 +63,8 @@ def lab_for(config: LabConfig, addresses: AddressPlan, gateway: GatewayConfig, d
 
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
-    """Returns True when the gateway runs in user-mode Linux; raises PlanError as `lab_for` does."""
+    """Returns True when the gateway runs in user-mode Linux, which one of several never does; raises PlanError as
+    `lab_for` does."""
     if gateway.lab_kernel == Kernel.USER_MODE or gateway.module is None:
         return gateway.lab_kernel == Kernel.USER_MODE
     if takes_module(gateway.module):
@@ -72,10 +79,22 @@ def runs_in_guest(gateway: GatewayConfig) -> bool:
     return True
 
 
-def why_not(gateway: GatewayConfig) -> Iterator[str]:
-    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`."""
+def why_not(gateway: GatewayConfig, *, alone: bool = True) -> Iterator[str]:
+    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`.
+
+    If it is not `alone`, it is one of several, which share the machine's own kernel.
+    """
+    if len(gateway.hops) > 1:
+        yield from dict.fromkeys(reason for hop in gateway.hops for reason in why_not(hop, alone=False))
+        return
     try:
         if runs_in_guest(gateway):
+            if not alone:
+                yield (
+                    f"{gateway.driver} needs the kernel module {gateway.module}, and beside another gateway it cannot "
+                    "run in user-mode Linux: load the module, or choose another gateway"
+                )
+                return
             find_guest()
     except PlanError as error:
         yield str(error)

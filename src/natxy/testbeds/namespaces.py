@@ -10,6 +10,7 @@ from natxy.cleanup.namespaces import links_in, remove_namespace
 from natxy.dut.transport.local import run_program
 from natxy.engine.messages.common import Side
 from natxy.errors import PlanError
+from natxy.plan.gateways.chain import MOST_HOPS
 from natxy.system.ledger import Kind, Ledger
 from natxy.system.network_namespace import NAMED, processes_in
 from natxy.system.process_owner import Owner
@@ -27,11 +28,16 @@ class LabNamespaces:
 
     @property
     def dut(self) -> str:
-        return f"natxy-{self.owner}-dut"
+        """The namespace of the gateway, or of the first of several."""
+        return self.dut_of(0)
 
-    def dut_processes(self) -> list[int]:
-        """Returns the processes in the DUT's namespace."""
-        return [process.pid for process in processes_in(NAMED / self.dut)]
+    def dut_of(self, hop: int) -> str:
+        """Returns the namespace of one of several gateways, from 0 on."""
+        return f"natxy-{self.owner}-dut{hop + 1 if hop else ''}"
+
+    def processes(self, hops: int) -> list[int]:
+        """Returns the processes in the namespaces of so many gateways."""
+        return [process.pid for hop in range(hops) for process in processes_in(NAMED / self.dut_of(hop))]
 
     def host(self, side: Side) -> str:
         return f"natxy-{self.owner}-{side}-host"
@@ -45,7 +51,7 @@ class LabNamespaces:
     def remove(self) -> None:
         """Ends the processes inside, then removes links and namespaces. Does nothing when there are none."""
         self.remove_hosts()
-        self._remove(self.tester, self.dut)
+        self._remove(self.tester, *map(self.dut_of, range(MOST_HOPS)))
 
     def remove_hosts(self) -> None:
         """Removes the hosts' namespaces; their interfaces go to natxy's own namespace first.

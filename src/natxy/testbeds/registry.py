@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.base import TestbedModel
 from natxy.plan.testbeds.hardware import HardwareConfig
@@ -35,14 +36,24 @@ class TestbedNeeds:
     `dut_cores`: the most cores that an experiment of the plan gives its gateway.
     """
 
-    addresses: AddressPlan
-    gateway: GatewayConfig
+    path: GatewayPath
     dut_cores: int
     seed: int
 
+    @property
+    def addresses(self) -> AddressPlan:
+        """The addresses of the tester's links."""
+        return self.path.ends
+
+    @property
+    def gateway(self) -> GatewayConfig:
+        """The gateway, where there is one."""
+        (hop,) = self.path.hops
+        return hop.gateway
+
 
 TESTBEDS: Final[Mapping[type[TestbedModel], Callable[[Any, TestbedNeeds], Testbed]]] = {
-    LabConfig: lambda config, needs: lab_for(config, needs.addresses, needs.gateway, needs.dut_cores),
+    LabConfig: lambda config, needs: lab_for(config, needs.path, needs.dut_cores),
     HardwareConfig: lambda config, needs: HardwareTestbed(
         config, needs.addresses.mtu, 1 + len(needs.addresses.further)
     ),

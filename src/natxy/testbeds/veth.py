@@ -54,6 +54,12 @@ def mac_of_pair(mac: str, pair: int) -> str:
     return ":".join([*octets[:3], f"{pair:02x}", *octets[4:]])
 
 
+def mac_of_hop(mac: str, hop: int) -> str:
+    """Returns the address of the end at a further gateway that this one has at the first."""
+    *octets, last = mac.split(":")
+    return ":".join([*octets, f"{int(last, 16) + hop:02x}"])
+
+
 def name_of_pair(name: str, pair: int) -> str:
     """Returns the name of an end in a pair of veth pairs: those of further pairs have the pair's number."""
     return f"{name}{pair + 1}" if pair else name

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from natxy.cli.bodies.check import about
@@ -39,29 +39,37 @@ def at_scale(plan: ResolvedPlan) -> Table:
 
 
 def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Experiment]) -> Iterator[str]:
-    gateway, phase1_fps = experiment.gateway, slowest_phase1_fps(experiment, others)
+    hops, phase1_fps = experiment.gateway.hops, slowest_phase1_fps(experiment, others)
     need = table_need(experiment, phase1_fps)
     if need is None:
         yield from [_NONE] * (len(_COLUMNS) - 1)
     else:
-        missing = _NONE if gateway.tables_are_known else _UNKNOWN
+        missing = _NONE if all(hop.tables_are_known for hop in hops) else _UNKNOWN
         yield f"{need.connections:,}"
         yield format_duration(need.longest_trial_s)
-        lifetime_s = _least(gateway.lifetimes_s, gateway.usual_lifetimes_s)
+        lifetime_s = _least((hop.lifetimes_s, hop.usual_lifetimes_s) for hop in hops)
         yield missing if lifetime_s is None else f"{lifetime_s[0]}{lifetime_s[1]:,} s"
         yield from (f"{count:,}" for count in found) if (found := ports(experiment, need)) else [missing] * 2
-        size = _least(gateway.table_sizes, gateway.usual_table_sizes)
+        size = _least((hop.table_sizes, hop.usual_table_sizes) for hop in hops)
         yield missing if size is None else f"{size[0]}{size[1]:,}"
-        memory = gateway.table_bytes(need)
-        yield missing if memory is None else _bytes(memory)
+        tables = [taken for hop in hops if (taken := hop.table_bytes(need)) is not None]
+        yield _bytes(sum(tables)) if tables else missing
         yield _bytes(state_table_bytes(need))
     yield format_duration(slowest_s(plan, experiment))
 
 
-def _least(planned: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, int] | None:
-    """Returns the least of the values in force, after a mark if that is the system's own; None if there are none."""
-    own = {name: value for name, value in usual.items() if name not in planned}
-    marked = [*((value, "") for value in planned.values()), *((value, "~") for value in own.values())]
+def _least(of_hops: Iterable[tuple[Mapping[str, int], Mapping[str, int]]]) -> tuple[str, int] | None:
+    """Returns the least of the values in force, after a mark if that is the system's own; None if there are none.
+
+    Each gateway has the values that the plan sets, and the system's own, by the names of the settings.
+    """
+    marked = [
+        (value, mark)
+        for planned, usual in of_hops
+        for own, mark in ((planned, ""), (usual, "~"))
+        for name, value in own.items()
+        if not mark or name not in planned
+    ]
     return min(((mark, value) for value, mark in marked), key=lambda each: each[1], default=None)
 
 

@@ -47,7 +47,8 @@ def describe(plan: ResolvedPlan, earlier: RunReader | None = None) -> Iterator[s
     yield ""
     if not plan.testbed.in_virtual_time:
         # natxy does not know the tables of other gateways.
-        tracked = any(experiment.gateway.keeps_conntrack for experiment in plan.experiments)
+        hops = [hop for experiment in plan.experiments for hop in experiment.gateway.hops]
+        tracked = any(hop.keeps_conntrack for hop in hops)
         checked, unchecked = ["the cores"], ["root"]
         if here := plan.testbed.gateway_is_local:
             checked.append("the gateways' programs")
@@ -128,7 +129,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if experiment.procedure.frame_timeout_s is not None:
         frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
-    yield f"{experiment.procedure.name} of {experiment.gateway.driver}{cores}: {frames}"
+    yield f"{experiment.procedure.name} of {experiment.gateway.title}{cores}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
     if experiment.pair_count > 1:

@@ -27,10 +27,12 @@ def how_to_use(lab: StandingLab, initiator: Literal["left", "right"] = "left") -
     letters = "LR" if initiator == "left" else "RL"
     ends = zip(letters, ("left", "right"), lab.tester_addresses, lab.tester_macs, lab.dut_macs, strict=True)
     of_left, of_right = sorted(ends, key=lambda end: end[0])
-    gateway = "a guest between dut-left and dut-right" if lab.in_guest else "dut-left, dut-right"
     yield f"# {lab.gateway} of {lab.name} stands. To remove it: natxy lab down"
     yield f"# The tester's ends, left and right:  ip netns exec {lab.tester} bash"
-    yield f"# The gateway, {gateway}:  ip netns exec {lab.dut} bash"
+    for number, namespace in enumerate(lab.duts, 1):
+        names = [f"dut{_further(number)}-{side}" for side in ("left", "right")]
+        gateway = f"a guest between {' and '.join(names)}" if lab.in_guest else ", ".join(names)
+        yield f"# The gateway, {gateway}:  ip netns exec {namespace} bash"
     yield "# For siitperf.conf" + ("" if initiator == "left" else ", whose right is the left here") + ":"
     for letter, _, address, tester, dut in (of_left, of_right):
         yield f"#   IP-{letter}-Vers {address.version}"
@@ -46,6 +48,11 @@ def how_to_use(lab: StandingLab, initiator: Literal["left", "right"] = "left") -
         DUT_MACS: f"{of_left[-1]},{of_right[-1]}",
         FLOOR_MS: str(_PATIENCE_MS),
         "NATXY_LAB_TESTER": lab.tester,
-        "NATXY_LAB_DUT": lab.dut,
+        **{f"NATXY_LAB_DUT{_further(number)}": namespace for number, namespace in enumerate(lab.duts, 1)},
     }
     yield from (f"export {name}={shlex.quote(value)}" for name, value in exports.items())
+
+
+def _further(number: int) -> str:
+    """Returns the number of a gateway in the names of what belongs to it; the first gateway has none."""
+    return str(number) if number > 1 else ""

@@ -90,7 +90,8 @@ def check_machine(plan: ResolvedPlan, console: Console) -> None:
     for ending, found in (("be skipped", lacking), ("fail", failing)):
         for reason, names in found.items():
             console.say(f"Will {ending}: {', '.join(names)}: {reason}")
-    for driver, untried in {each.gateway.driver: each.gateway.untried for each in plan.experiments}.items():
+    hops = [hop for each in plan.experiments for hop in each.gateway.hops]
+    for driver, untried in {hop.driver: hop.untried for hop in hops}.items():
         if untried:
             warn(f"{driver} {untried}")
     for reason, names in (without_tolerance(plan) | foreseen_refusals(plan)).items():

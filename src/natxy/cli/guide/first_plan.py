@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from natxy.dut.registry import GATEWAYS
+from natxy.dut.registry import SINGLE_GATEWAYS
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
@@ -113,7 +113,7 @@ class Answers:
 
 def gateways_at(place: Place) -> list[str]:
     """Returns the drivers that a first plan can measure there."""
-    return [name for name in GATEWAYS if _runs(_model(name), place)]
+    return [name for name in SINGLE_GATEWAYS if _runs(_model(name), place)]
 
 
 def aspects_of(gateway: str) -> list[Aspect]:

@@ -51,7 +51,7 @@ def import_conf(
     line comes from, and what differs. It is an error if siitperf reads a line differently from how it is written, if a
     plan cannot express it, or if the gateway does not fit.
     """
-    from natxy.dut.registry import GATEWAYS
+    from natxy.dut.registry import SINGLE_GATEWAYS
     from natxy.siitperf.arguments import ignored, parse_arguments
     from natxy.siitperf.cards import bound_cards
     from natxy.siitperf.conf import read_conf
@@ -59,9 +59,9 @@ def import_conf(
     from natxy.siitperf.importing.source import Source
 
     with reported_errors():
-        if gateway is not None and gateway not in GATEWAYS:
-            near = guess(plain(gateway), GATEWAYS) or ";"
-            raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(GATEWAYS)}")
+        if gateway is not None and gateway not in SINGLE_GATEWAYS:
+            near = guess(plain(gateway), SINGLE_GATEWAYS) or ";"
+            raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(SINGLE_GATEWAYS)}")
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         words = arguments.split() if arguments else []

@@ -142,7 +142,9 @@ class JoolSiitGateway(JoolTranslator[JoolSiitConfig]):
     """Translates statelessly by explicit address mappings (RFC 7757), and other hosts by a prefix (RFC 6052)."""
 
     name = "jool-siit"
-    summary = "Jool SIIT: SIIT, and NAT46 without connections; the kernel module, or in user-mode Linux"
+    summary = (
+        "Jool SIIT: SIIT, NAT46 without connections, and the CLAT of a 464XLAT; as a module, or in user-mode Linux"
+    )
     position = 4
     module = "jool_siit"
 

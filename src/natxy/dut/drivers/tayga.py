@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from ipaddress import IPv4Network
 from typing import TypeVar
 
 from natxy.dut.base import Capability
@@ -13,8 +12,10 @@ from natxy.dut.limits import mapped_hosts
 from natxy.dut.linux.netfilter import Chain, NftablesTranslator, address_range, source_nat
 from natxy.dut.linux.tun import TunGateway
 from natxy.dut.transport.base import pinned
+from natxy.plan.crossings import Crossing
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 from natxy.plan.model.addresses import IPNetwork
+from natxy.plan.model.terms import TranslationKind
 
 # The source address of Tayga's own ICMP errors, outside of all translated networks.
 _OWN_ADDRESS = "192.168.255.1"
@@ -29,8 +30,13 @@ class TaygaTranslator(TunGateway[TaygaT]):
     tun = "natxy-tayga"
 
     @abstractmethod
-    def mappings(self) -> tuple[list[str], list[IPv4Network]]:
-        """Returns the lines of Tayga's configuration that give IPv6 hosts IPv4 addresses, and their networks."""
+    def mappings(self) -> list[str]:
+        """Returns the lines of Tayga's configuration that give IPv6 hosts IPv4 addresses."""
+
+    @property
+    @abstractmethod
+    def translated(self) -> tuple[IPNetwork, ...]:
+        """The networks whose frames Tayga translates, besides those to the prefix or, in a clat, from it."""
 
     @classmethod
     def programs(cls, config: TaygaT) -> dict[str, str]:
@@ -38,11 +44,14 @@ class TaygaTranslator(TunGateway[TaygaT]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        prefix = self.translation.prefix
-        lines, networks = self.mappings()
-        self._routed: tuple[IPNetwork, ...] = (prefix, *networks)
+        own = self.translation
+        behind: tuple[IPNetwork, ...] = (own.prefix,)
+        if own.kind == TranslationKind.CLAT:
+            # Frames that are in IPv6 already go to the prefix by the link.
+            behind = Crossing(own).right_networks(self.addresses.right.behind)
+        self._routed: tuple[IPNetwork, ...] = (*behind, *self.translated)
         self._settings = "\n".join(
-            [f"tun-device {self.tun}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {prefix}", *lines, ""]
+            [f"tun-device {self.tun}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {own.prefix}", *self.mappings(), ""]
         )
         self._cores: Sequence[int] = () if self.config.core is None else (self.config.core,)
 
@@ -96,13 +105,17 @@ class TaygaGateway(TaygaTranslator[TaygaConfig]):
     """Translates statelessly: Tayga's configuration maps each IPv6 host to an IPv4 address."""
 
     name = "tayga"
-    summary = "Tayga, stateless in user space: SIIT, and NAT46 without connections"
+    summary = "Tayga, stateless in user space: SIIT, NAT46 without connections, and the CLAT of a 464XLAT"
     position = 5
     capabilities = frozenset({Capability.SET_CORES})
 
-    def mappings(self) -> tuple[list[str], list[IPv4Network]]:
-        lines = [f"map {ipv4} {ipv6}" for ipv4, ipv6 in mapped_hosts(self.name, self.translation)]
-        return lines, [mapping.ipv4 for mapping in self.translation.mappings]
+    def mappings(self) -> list[str]:
+        return [f"map {ipv4} {ipv6}" for ipv4, ipv6 in mapped_hosts(self.name, self.translation)]
+
+    @property
+    def translated(self) -> tuple[IPNetwork, ...]:
+        from_ipv4 = self.translation.kind == TranslationKind.CLAT
+        return tuple(each.ipv6 if from_ipv4 else each.ipv4 for each in self.translation.mappings)
 
 
 class TaygaNetfilterGateway(TaygaTranslator[TaygaNetfilterConfig], NftablesTranslator[TaygaNetfilterConfig]):
@@ -117,8 +130,12 @@ class TaygaNetfilterGateway(TaygaTranslator[TaygaNetfilterConfig], NftablesTrans
         pool = address_range(self.translation.pool)
         return source_nat(f'ip saddr {self.config.hosts} oifname "{self.interfaces.right}" snat to {pool}')
 
-    def mappings(self) -> tuple[list[str], list[IPv4Network]]:
-        return [f"dynamic-pool {self.config.hosts}"], [self.config.hosts]
+    def mappings(self) -> list[str]:
+        return [f"dynamic-pool {self.config.hosts}"]
+
+    @property
+    def translated(self) -> tuple[IPNetwork, ...]:
+        return (self.config.hosts,)
 
     def configuration(self) -> str:
         return f"{super().configuration()}\n{self.routes()}"

@@ -8,7 +8,7 @@ a program that is missing leaves its part empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,7 +18,7 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.linux.drop_rules import iptables_drops, nft_drops
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError
-from natxy.results.dut_counts import CONNTRACK, CONNTRACK_LOSSES, FORWARDED, KERNEL, RECEIVED, SENT, DutCounts
+from natxy.results.dut_counts import CONNTRACK, CONNTRACK_LOSSES, FORWARDED, KERNEL, RECEIVED, SENT, DutCounts, together
 
 _TIMEOUT_S: Final = 2.0
 _MOST_RULES: Final = 20
@@ -96,6 +96,23 @@ class CountWatch:
         with suppress(DutError):
             return parse_reading(self._transport.run(self._argv, timeout_s=_TIMEOUT_S, check=False).stdout)
         return None
+
+
+class CountWatches:
+    """Reads the counters of several gateways, one behind the other."""
+
+    def __init__(self, watches: Sequence[CountWatch]) -> None:
+        self._watches = tuple(watches)
+
+    def begin(self) -> None:
+        for each in self._watches:
+            each.begin()
+
+    def end(self) -> DutCounts | None:
+        """Returns what rose since `begin` in all of them together; None if it is unknown of one."""
+        found = [each.end() for each in self._watches]
+        known = [each for each in found if each]
+        return together(known) if len(known) == len(found) else None
 
 
 def rose(before: Reading, after: Reading) -> DutCounts:

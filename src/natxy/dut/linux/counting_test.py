@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.linux.counting import CountWatch, parse_reading, rose
+from natxy.dut.linux.counting import CountWatch, CountWatches, parse_reading, rose
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.errors import DutError
 from natxy.results.dut_counts import DutCounts
@@ -207,3 +207,22 @@ def test_devices_of_dpdk_are_no_interfaces_of_the_kernel() -> None:
     dut = Dut(reading())
     CountWatch(dut, DutInterfaces("net_a", "net_b", dpdk=True)).begin()
     assert dut.asked[0][-1] == "sh"
+
+
+def test_counters_of_several_gateways_are_added_up() -> None:
+    duts = [Dut(reading(), reading(failed=2, discarded=3)), Dut(reading(), reading(failed=5, discarded=3))]
+    watches = CountWatches([CountWatch(dut, DutInterfaces("eth1", "eth2")) for dut in duts])
+    watches.begin()
+    counts = watches.end()
+    assert counts is not None
+    assert counts.rise("conntrack -S", "insert_failed") == 2 * (2 + 5)
+    # The neighbours' table is the whole machine's.
+    assert counts.rise("lnstat -f arp_cache", "unresolved_discards") == 3
+    assert (counts.connections, counts.table_size) == (62270, 200_000)
+
+
+def test_nothing_is_counted_where_one_of_several_does_not_answer() -> None:
+    duts = [Dut(reading(), reading()), Dut(reading(), "")]
+    watches = CountWatches([CountWatch(dut, DutInterfaces("eth1", "eth2")) for dut in duts])
+    watches.begin()
+    assert watches.end() is None

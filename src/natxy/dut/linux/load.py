@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -107,6 +107,29 @@ class LoadWatch:
         with suppress(DutError):
             self._text = self._transport.run(self._command, timeout_s=_TIMEOUT_S, check=False).stdout
         return self._text
+
+
+class LoadWatches:
+    """Reads the counters of several gateways on one machine: the interfaces of all, and once what they share."""
+
+    def __init__(self, watches: Sequence[LoadWatch]) -> None:
+        self._first, *self._others = watches
+
+    def begin(self) -> None:
+        for each in (*self._others, self._first):
+            each.begin()
+
+    def end(self) -> None:
+        for each in (self._first, *self._others):
+            each.end()
+
+    def load(self) -> DutLoad | None:
+        """Returns what the machine spent, with the interfaces in the order of the gateways; None if it is unknown."""
+        first, others = self._first.load(), [each.load() for each in self._others]
+        if first is None:
+            return None
+        further = [interface for load in others if load for interface in load.interfaces]
+        return first.model_copy(update={"interfaces": (*first.interfaces, *further)})
 
 
 def spent(before: Counters, after: Counters, cores: Collection[int] = ()) -> DutLoad | None:

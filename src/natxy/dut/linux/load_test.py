@@ -8,7 +8,7 @@ import pytest
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.linux.counters import TIMES, Counters, ReceiveCounters
-from natxy.dut.linux.load import LoadWatch, spent
+from natxy.dut.linux.load import LoadWatch, LoadWatches, spent
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.errors import DutError
 from natxy.results.dut_load import InterfaceLoad
@@ -186,3 +186,21 @@ def test_times_of_this_machine_are_read_next_to_the_trial() -> None:
     load = watch.load()
     assert load is not None
     assert load.busy_s == pytest.approx(0.5)
+
+
+def counted(name: str, seconds: float, received: int) -> str:
+    statistics = f"/sys/class/net/{name}/statistics"
+    return f"{reading(seconds, 100)}{statistics}/rx_packets:{received}\n{statistics}/tx_packets:{received}\n"
+
+
+def test_several_gateways_have_their_interfaces_in_order_and_one_machine() -> None:
+    duts = [Dut(counted(name, 10, 0), counted(name, 12, count)) for name, count in (("eth1", 5), ("eth2", 7))]
+    watches = LoadWatches(
+        [LoadWatch(dut, DutInterfaces(name, name)) for dut, name in zip(duts, ("eth1", "eth2"), strict=True)]
+    )
+    watches.begin()
+    watches.end()
+    load = watches.load()
+    assert load is not None
+    assert [(each.name, each.received) for each in load.interfaces] == [("eth1", 5), ("eth2", 7)]
+    assert len(load.cores) == 1

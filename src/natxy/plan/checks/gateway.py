@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Kernel
 from natxy.plan.model.traffic import Directions
+from natxy.plan.path import kinds_of
+from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.testbeds import TestbedConfig
 
 
@@ -16,6 +19,8 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     gateway = experiment.gateway
     at = (*location, "gateway")
     unfit = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}"
+    if len(gateway.hops) > testbed.most_hops:
+        yield Problem(at, f"{unfit}, which has room for one gateway; choose a lab")
     if gateway.in_virtual_time != testbed.in_virtual_time:
         yield Problem(at, f"{unfit}; simulated gateways and the simulated testbed go together")
     if gateway.is_gateway != testbed.has_gateway:
@@ -31,33 +36,68 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text += "`testbed: {kind: vm}` with its `image`"
         yield Problem(at, text)
     if (dut := testbed.dut_location) and dut.one_armed and gateway.tells_sides_by_interface:
-        yield Problem(at, f"{gateway.driver} without NAT tells the sides apart by their interfaces; give the DUT two")
+        yield Problem(at, f"{gateway.title} without NAT tells the sides apart by their interfaces; give the DUT two")
     if gateway.keeps_connections is False and experiment.procedure.stateful:
-        text = f"{gateway.driver} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
+        text = f"{gateway.title} keeps no connections, which {experiment.procedure.name} needs; choose a stateful one"
         yield Problem(at, text)
     elif gateway.keeps_connections is False and experiment.connections is not None:
-        text = f"{gateway.driver} keeps no connections; remove it, or choose a stateful gateway"
+        text = f"{gateway.title} keeps no connections; remove it, or choose a stateful gateway"
         yield Problem((*location, "connections"), text)
     if gateway.keeps_connections and not experiment.makes_connections:
-        text = f"missing; through the stateful {gateway.driver} only established connections have replies: give "
+        text = f"missing; through the stateful {gateway.title} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+    reset = experiment.procedure
+    if isinstance(reset, ResetConfig) and reset.gateway and reset.gateway > len(gateway.hops):
+        text = f"there is no gateway {reset.gateway} in {gateway.title}; give a number up to {len(gateway.hops)}"
+        yield Problem((*location, "procedure", "gateway"), text)
     yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
+    if len(gateway.hops) > 1:
+        yield from _check_chain(experiment, location)
+
+
+def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Refuses what only a single gateway has, and addresses that the links between the gateways need."""
+    gateway = experiment.gateway
+    for at, hop in gateway.located_hops:
+        if hop.lab_kernel == Kernel.USER_MODE:
+            text = "several gateways run on the machine's own kernel; remove it"
+            yield Problem((*location, "gateway", *at, "kernel"), text)
+        if isinstance(hop, NeighborsModel) and hop.neighbors:
+            text = "a gateway beside another one has no port of the tester on that link; remove it"
+            yield Problem((*location, "gateway", *at, "neighbors"), text)
+        if hop.steers_own_cores and experiment.cores is not None:
+            yield Problem((*location, "cores"), f"{hop.driver} assigns its cores itself; remove it, or that gateway")
+    for field in ("conntrack_max", "hash_size"):
+        given = {value for _, hop in gateway.located_hops if (value := getattr(hop, field, None)) is not None}
+        if len(given) > 1:
+            text = f"{field} exists once for the whole machine; give all gateways the same, or one of them alone"
+            yield Problem((*location, "gateway"), text)
+    if experiment.background:
+        yield Problem((*location, "background"), "native traffic crosses a single gateway; remove one of the two")
+    if kinds_of(gateway, experiment.families, experiment.translation) is None:
+        return
+    ends = experiment.path.ends
+    between = [hop.addresses.left.dut.network for hop in experiment.path.hops[1:]]
+    for network in between:
+        if taken := next((own for own in ends.networks if own.overlaps(network)), None):
+            text = f"{taken} overlaps {network}, which the link between two gateways has; choose other addresses"
+            yield Problem((*location, "addresses"), text)
 
 
 def check_systems(experiments: Sequence[tuple[Location, Experiment]]) -> Iterator[Problem]:
     """Yields the first gateway that belongs to another operating system than one before it: the testbed has one DUT."""
-    bound = [(location, each) for location, each in experiments if each.gateway.system]
-    for location, each in bound[1:]:
-        first = bound[0][1]
-        if each.gateway.system != first.gateway.system:
+    bound = [(location, each, hop) for location, each in experiments for hop in each.gateway.hops if hop.system]
+    for location, _, hop in bound[1:]:
+        _, named, first = bound[0]
+        if hop.system != first.system:
             yield Problem(
                 (*location, "gateway"),
-                f"{each.gateway.driver} belongs to {each.gateway.system}, but {first.gateway.driver} of {first.name!r} "
-                f"to {first.gateway.system}, and the testbed has one DUT; write a plan for each system, with the same "
-                "names of experiments, and compare their runs by `natxy compare`",
+                f"{hop.driver} belongs to {hop.system}, but {first.driver} of {named.name!r} to {first.system}, and "
+                "the testbed has one DUT; write a plan for each system, with the same names of experiments, and "
+                "compare their runs by `natxy compare`",
             )
             return
 
@@ -73,7 +113,7 @@ def _check_translated_both_ways(experiment: Experiment, at: Location) -> Iterato
         and not only_replies
     ):
         text = (
-            f"{gateway.driver} hides the left hosts, and frames that the right side sends to their own addresses would "
+            f"{gateway.title} hides the left hosts, and frames that the right side sends to their own addresses would "
             "count although nothing translates them; give the gateway `stateful: true` and `clear`, and the experiment "
             "`connections`, to which the right side replies, or measure only `directions: forward`"
         )
@@ -84,7 +124,8 @@ def _check_only_port(experiment: Experiment, location: Location) -> Iterator[Pro
     if experiment.translation is None:
         return
     kind, ports = experiment.translation.kind, experiment.ports.destination
-    port = experiment.gateway.only_port(kind)
-    if port is not None and not ports.min == ports.max == port:
-        text = f"in a {kind}, {experiment.gateway.driver} translates one destination port, {port}; "
-        yield Problem((*location, "ports", "destination"), text + f"set it to {port}")
+    for gateway in experiment.gateway.hops:
+        port = gateway.only_port(kind)
+        if port is not None and not ports.min == ports.max == port:
+            text = f"in a {kind}, {gateway.driver} translates one destination port, {port}; "
+            yield Problem((*location, "ports", "destination"), text + f"set it to {port}")

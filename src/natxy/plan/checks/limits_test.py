@@ -275,7 +275,7 @@ def test_gateways_and_their_testbeds(experiment: Fields, accepted: Fields, refus
             FORWARDING | {"gateway": "tayga", "translation": "siit"},
             FORWARDING | {"gateway": "tayga"},
             "translation",
-            "tayga translates only nat46, siit; name one, or choose another gateway",
+            "tayga translates only clat, nat46, siit; name one, or choose another gateway",
         ),
         (
             FORWARDING | {"gateway": "tayga", "translation": "siit", "family": "ipv6"},

@@ -32,7 +32,7 @@ def check_pairs(plan: Plan, experiment: Experiment, location: Location) -> Itera
         remedy = "give the testbed `more_pairs`" if testbed.kind == "hardware" else "choose a lab, or `kind: hardware`"
         yield Problem(at, text + f"{remedy}, or remove it")
     if not gateway.serves_pairs:
-        text = f"{gateway.driver} is set up between two interfaces only; "
+        text = f"{gateway.title} is set up between two interfaces only; "
         yield Problem(at, text + "choose linux-forward, nftables or iptables, or remove it")
     elif gateway.lab_kernel == Kernel.USER_MODE:
         yield Problem(at, "user-mode Linux has one pair of interfaces in a lab; remove `kernel: user-mode`")

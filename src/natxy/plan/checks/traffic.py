@@ -192,7 +192,7 @@ def _check_background(plan: Plan, experiment: Experiment, background: Background
         )
         yield Problem((*at, "share"), text)
     if experiment.gateway.hides_left and Family.IPV6 in experiment.families and experiment.translation is None:
-        text = f"{experiment.gateway.driver} would translate the native IPv6 traffic too; remove it, or measure IPv4"
+        text = f"{experiment.gateway.title} would translate the native IPv6 traffic too; remove it, or measure IPv4"
         yield Problem(at, text)
     for side in ("left", "right"):
         link = getattr(background, side)

@@ -8,7 +8,8 @@ from ipaddress import IPv6Network
 
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE
+from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE, Translation
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -21,7 +22,7 @@ def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, l
     if kind not in gateway.translations:
         able = ", ".join(sorted(each for each in gateway.translations if each))
         can = f"only {able}" if able else "none"
-        text = f"{gateway.driver} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
+        text = f"{gateway.title} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
         yield Problem(at, text)
     if kind is None:
         return
@@ -39,8 +40,8 @@ def _ipv6_networks(experiment: Experiment) -> Iterator[IPv6Network]:
 
 
 def _check_connections(kind: TranslationKind, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if kind == TranslationKind.SIIT and experiment.uses_connections:
-        text = f"siit keeps no connections, which {experiment.procedure.name} asks for here; choose nat64 or nat46"
+    if kind.is_stateless and experiment.uses_connections:
+        text = f"{kind} keeps no connections, which {experiment.procedure.name} asks for here; choose nat64 or nat46"
         yield Problem((*location, "translation"), text)
     if kind == TranslationKind.NAT64 and not experiment.makes_connections:
         text = "missing; through a nat64 only established connections have replies: give the connections of phase 1"
@@ -53,32 +54,47 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
     if translation.pool.version != experiment.addresses.right.dut.version:
         text = f"{translation.pool} replaces the left hosts on the right, so it must be of the right side's family"
         yield Problem((*at, "pool"), text)
-    if not experiment.gateway.takes_well_known_prefix and translation.prefix.subnet_of(WELL_KNOWN_SPACE):
-        driver = experiment.gateway.driver
-        text = (
-            f"{driver} refuses {WELL_KNOWN_PREFIX} with addresses that are not global (RFC 6052 §3.1), and all other "
-        )
-        text += f"prefixes of {WELL_KNOWN_SPACE}"
-        yield Problem(
-            (*at, "prefix"), f"{text}; choose another prefix, e.g. 2001:2:0:64::/96, or a gateway such as jool"
-        )
-    if translation.prefix.prefixlen not in experiment.gateway.embedding_lengths:
-        able = " or ".join(f"/{length}" for length in sorted(experiment.gateway.embedding_lengths))
-        text = f"{experiment.gateway.driver} takes no /{translation.prefix.prefixlen}; expected a {able}"
-        yield Problem((*at, "prefix"), text)
+    for gateway in experiment.gateway.hops:
+        if not gateway.takes_well_known_prefix and translation.prefix.subnet_of(WELL_KNOWN_SPACE):
+            text = (
+                f"{gateway.driver} refuses {WELL_KNOWN_PREFIX} with addresses that are not global (RFC 6052 §3.1), and "
+                f"all other prefixes of {WELL_KNOWN_SPACE}; choose another prefix, e.g. 2001:2:0:64::/96, or a gateway "
+                "such as jool"
+            )
+            yield Problem((*at, "prefix"), text)
+        if translation.prefix.prefixlen not in gateway.embedding_lengths:
+            able = " or ".join(f"/{length}" for length in sorted(gateway.embedding_lengths))
+            text = f"{gateway.driver} takes no /{translation.prefix.prefixlen}; expected a {able}"
+            yield Problem((*at, "prefix"), text)
     within = next((own for own in _ipv6_networks(experiment) if own.overlaps(translation.prefix)), None)
-    if within:
+    if within and kind != TranslationKind.CLAT:
         text = f"it stands for IPv4 hosts, and {within} of the plan's IPv6 hosts overlaps it; choose another prefix"
         yield Problem((*at, "prefix"), text)
     hosts = experiment.addresses
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
-    if kind == TranslationKind.SIIT or not experiment.makes_connections:
+    if kind.is_stateless or not experiment.makes_connections:
         addressed.append((hosts.left_hosts, experiment.right_destinations))
     for own, seen in addressed:
-        if seen is None and own.first.version == 4:
+        if kind == TranslationKind.CLAT:
+            seen = _across_a_clat(translation, own, seen)
+            field, text = "mappings", f"none covers {own}, so it has no IPv6 address; add one"
+            if own.first.version == 6:
+                field, text = (
+                    "prefix",
+                    f"{own} stands for no IPv4 hosts behind {translation.prefix}; give other hosts",
+                )
+        elif own.first.version == 4:
             text = f"with {own} it divides the bits that vary, because bits 64 to 71 are left out (RFC 6052 §2.2)"
-            yield Problem((*at, "prefix"), f"{text}; choose another length, such as /64 or /96, or fewer hosts")
-        elif seen is None:
-            yield Problem((*at, "mappings"), f"none covers {own}, so no IPv4 host can send there; add one")
+            field, text = "prefix", f"{text}; choose another length, such as /64 or /96, or fewer hosts"
+        else:
+            field, text = "mappings", f"none covers {own}, so no IPv4 host can send there; add one"
+        if seen is None:
+            yield Problem((*at, field), text)
         elif seen.first.version == 4:
             yield from check_destinations(plan, seen, (*at, "mappings"))
+
+
+def _across_a_clat(translation: Translation, own: AddressRanges, seen: AddressRanges | None) -> AddressRanges | None:
+    """Returns None for IPv4 hosts that have no mapping; behind the prefix, they would be on the other side."""
+    mapped = all(translation.mapping_of(each.first) for each in own.ranges)
+    return seen if mapped or own.first.version == 6 else None

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 from natxy.addressing.embedding import LENGTHS
 from natxy.plan.model.base import PlanModel
+from natxy.plan.model.problems import Location
 from natxy.plan.model.terms import Kernel, TranslationKind
 
 FIRST_PORT: Final = 1024
@@ -80,6 +81,21 @@ class GatewayModel(PlanModel):
     """The system's own greatest number of connections, which holds where the plan sets none, by the setting's name."""
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {}
     """The system's own lifetimes of connections in seconds, likewise."""
+
+    @property
+    def hops(self) -> tuple[GatewayModel, ...]:
+        """The gateways that frames cross one after the other, from left to right: itself, unless it is a chain."""
+        return (self,)
+
+    @property
+    def located_hops(self) -> tuple[tuple[Location, GatewayModel], ...]:
+        """The hops, each with its place in this gateway's settings."""
+        return (((), self),)
+
+    @property
+    def title(self) -> str:
+        """The name in texts for people."""
+        return self.driver
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -18,7 +18,7 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.gateways.wire import WireConfig
 from natxy.plan.model.terms import Kernel, TranslationKind
 
-SIIT, NAT64, NAT46 = TranslationKind.SIIT, TranslationKind.NAT64, TranslationKind.NAT46
+SIIT, NAT64, NAT46, CLAT = TranslationKind.SIIT, TranslationKind.NAT64, TranslationKind.NAT46, TranslationKind.CLAT
 NAT = ReferenceConfig(mode=ReferenceMode.NAT)
 
 
@@ -30,15 +30,15 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
         (NftablesConfig(nat=False), True, False, {None}),
         (IptablesConfig(), True, True, {None}),
         (JoolConfig(), True, False, {NAT64, NAT46}),
-        (JoolSiitConfig(), False, False, {SIIT, NAT46}),
+        (JoolSiitConfig(), False, False, {SIIT, NAT46, CLAT}),
         (OpenbsdPfConfig(), True, True, {None, NAT64, NAT46}),
         (OpenbsdPfConfig(enabled=False), False, False, {None}),
         (OpenbsdPfConfig(nat=False), True, False, {None}),
         (ReferenceConfig(), False, False, {None, SIIT}),
         (NAT, True, True, {None, NAT64, NAT46}),
-        (CommandConfig(), False, False, {None, SIIT, NAT64, NAT46}),
-        (CommandConfig(stateful=True, clear=[["x"]], masquerades=True), True, True, {None, SIIT, NAT64, NAT46}),
-        (SimulatedConfig(), None, False, {None, SIIT, NAT64, NAT46}),
+        (CommandConfig(), False, False, {None, *TranslationKind}),
+        (CommandConfig(stateful=True, clear=[["x"]], masquerades=True), True, True, {None, *TranslationKind}),
+        (SimulatedConfig(), None, False, {None, *TranslationKind}),
         (WireConfig(), None, False, {None}),
     ],
 )

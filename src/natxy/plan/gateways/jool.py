@@ -60,9 +60,9 @@ class JoolConfig(KernelModel):
 
 
 class JoolSiitConfig(KernelModel):
-    """Jool's stateless translation (RFC 7915): SIIT, or NAT46 without connections."""
+    """Jool's stateless translation (RFC 7915): SIIT, NAT46 without connections, or the CLAT of a 464XLAT."""
 
     module: ClassVar[str | None] = "jool_siit"
-    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46, TranslationKind.CLAT})
     sends_zero_checksums: ClassVar[bool] = True
     driver: Literal["jool-siit"] = "jool-siit"

@@ -17,9 +17,9 @@ Core = Annotated[int, Field(ge=0)]
 
 
 class TaygaConfig(NeighborsModel):
-    """Tayga alone: SIIT, or NAT46 without connections."""
+    """Tayga alone: SIIT, NAT46 without connections, or the CLAT of a 464XLAT."""
 
-    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46})
+    translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46, TranslationKind.CLAT})
     sends_zero_checksums: ClassVar[bool] = True
     takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga"] = "tayga"

@@ -8,6 +8,7 @@ asks for hosts on the link itself: thousands of on-link neighbours would slow th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from ipaddress import (
     IPv4Address,
@@ -29,7 +30,7 @@ from pydantic import (
     model_validator,
 )
 
-from natxy.addressing.embedding import embedded, embeds
+from natxy.addressing.embedding import embedded, embeds, extracted
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import TranslationKind
 from natxy.untrusted.validation import got
@@ -185,8 +186,9 @@ class Translation(PlanModel):
     """The settings of a gateway that translates between IPv6 and IPv4.
 
     The IPv6 address of an IPv4 host is its IPv4 address behind the `prefix` (RFC 6052 §2.2).
-    `mappings` give IPv4 addresses to the IPv6 hosts that IPv4 hosts send to of their own accord. Where the gateway
-    keeps connections, `pool` has the addresses that replace those of all left hosts on the right.
+    `mappings` give IPv4 addresses to the IPv6 hosts that IPv4 hosts send to of their own accord, and in a clat IPv6
+    addresses to the IPv4 hosts on the left. Where the gateway keeps connections, `pool` has the addresses that replace
+    those of all left hosts on the right.
     """
 
     kind: TranslationKind
@@ -195,13 +197,22 @@ class Translation(PlanModel):
     mappings: tuple[AddressMapping, ...] = ()
 
     def across(self, host: IPAddress) -> IPAddress | None:
-        """Returns the host's address in the other family, or None for an IPv6 host without a mapping."""
+        """Returns the host's address in the other family, or None for an IPv6 host that has none.
+
+        A mapping comes before the prefix (RFC 7757 §3.3).
+        """
         if isinstance(host, IPv4Address):
+            if mapping := self.mapping_of(host):
+                return mapping.ipv6.network_address + (int(host) - int(mapping.ipv4.network_address))
             return embedded(self.prefix, host)
-        for mapping in self.mappings:
-            if host in mapping.ipv6:
-                return mapping.ipv4.network_address + (int(host) - int(mapping.ipv6.network_address))
+        if mapping := self.mapping_of(host):
+            return mapping.ipv4.network_address + (int(host) - int(mapping.ipv6.network_address))
+        with suppress(ValueError):
+            return extracted(self.prefix, host)
         return None
+
+    def mapping_of(self, host: IPAddress) -> AddressMapping | None:
+        return next((each for each in self.mappings if host in each.ipv4 or host in each.ipv6), None)
 
 
 class AddressPlan(PlanModel):

@@ -16,20 +16,26 @@ class TranslationKind(StrEnum):
     """The translation between the families of the two sides, left to right.
 
     `nat64` (RFC 6146): IPv6 to IPv4. `nat46`: IPv4 to IPv6. `siit`: IPv6 to IPv4, stateless in both directions
-    (RFC 7915).
+    (RFC 7915). `clat`: IPv4 to IPv6, likewise, where the IPv6 side stands for IPv4 hosts behind the prefix, as at the
+    customer's end of 464XLAT (RFC 6877).
     """
 
     NAT64 = "nat64"
     NAT46 = "nat46"
     SIIT = "siit"
+    CLAT = "clat"
 
     @property
     def families(self) -> tuple[Family, Family]:
         """The families of the left and the right side."""
-        return (Family.IPV4, Family.IPV6) if self is TranslationKind.NAT46 else (Family.IPV6, Family.IPV4)
+        from_ipv4 = self in {TranslationKind.NAT46, TranslationKind.CLAT}
+        return (Family.IPV4, Family.IPV6) if from_ipv4 else (Family.IPV6, Family.IPV4)
 
+    @property
+    def is_stateless(self) -> bool:
+        """True if frames pass in both directions without a connection, whatever the gateway."""
+        return self in {TranslationKind.SIIT, TranslationKind.CLAT}
 
-IP_HEADER_DIFFERENCE_BYTES: Final = 20
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
 NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"

@@ -35,6 +35,8 @@ class ResetConfig(ProcedureDeclaration):
     """A program with its arguments that resets the DUT it is run on; default: the gateway's own restart."""
     command_timeout: Annotated[Duration, Field(gt=0)] = 60.0
     """Time within which the command has to end."""
+    gateway: Annotated[int, Field(ge=1)] | None = None
+    """Number of the gateway of a chain that is reset, from the left; default: all of them."""
     steady: Annotated[Duration, Field(gt=0)] | None = None
     """Duration of the traffic before the reset; default: the timing's `trial`."""
     recovery: Annotated[Duration, Field(gt=0)] | None = None

@@ -50,6 +50,11 @@ class TestbedModel(PlanModel):
         return 1
 
     @property
+    def most_hops(self) -> int:
+        """Returns how many gateways frames can cross, one behind the other."""
+        return 1
+
+    @property
     def dut_macs(self) -> dict[str, str]:
         """Returns the DUT's MAC addresses by the side of the tester's port, where the plan has them."""
         return {}

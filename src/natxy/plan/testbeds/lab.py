@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.gateways.chain import MOST_HOPS
 from natxy.plan.testbeds.base import SharedMachine
 from natxy.plan.testbeds.ports import MOST_PAIRS, EnginePorts, Io
 
@@ -33,6 +34,10 @@ class LabConfig(SharedMachine):
     @property
     def most_pairs(self) -> int:
         return MOST_PAIRS
+
+    @property
+    def most_hops(self) -> int:
+        return MOST_HOPS
 
     def dut_core_count(self, usable: Iterable[int], wanted: int) -> int:
         return len(self.assign_cores(usable, wanted).dut)

@@ -72,6 +72,8 @@ def in_words(path: Path, label: str) -> str:
 def _main(item: object) -> str:
     if not isinstance(item, Mapping):
         return str(item).lower() if item is None or isinstance(item, bool) else str(item)
+    if isinstance(hops := item.get("gateways"), list):
+        return " → ".join(map(_main, hops))
     given = (item[key] for key in _MAIN if isinstance(item.get(key), str | int | float))
     return str(next(given, "")) or " ".join(f"{key}={value}" for key, value in _flat(item))
 

@@ -11,8 +11,9 @@ from typing import Any, Final, Protocol
 
 from natxy.causes.counted import counted, refused
 from natxy.causes.damage import damage
+from natxy.causes.places import place_of_loss
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import GatewayDiedError
@@ -95,7 +96,7 @@ class Repetition:
     rate: float | None = None
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
-    counting: CountWatch | None = None
+    counting: CountWatch | CountWatches | None = None
     learn: Callable[[], None] | None = None
     asks_alive: bool = True
     set_up_again: Callable[[], None] | None = None
@@ -173,7 +174,9 @@ class Repetition:
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
         damaged = damage(result.samples) if result.verdict == Verdict.FAIL else ""
-        told = (damaged, astray(self.experiment, result), counted(result, load, counts))
+        gateways = [hop.driver for hop in self.experiment.gateway.hops]
+        place = place_of_loss(result, load, gateways) if result.verdict == Verdict.FAIL else ""
+        told = (damaged, astray(self.experiment, result), counted(result, load, counts), place)
         result = result.model_copy(update={"reason": "; ".join(filter(None, (result.reason, *told)))})
         own = refused(result, counts)
         if own and result.cause == Cause.PAUSED:

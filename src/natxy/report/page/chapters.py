@@ -107,7 +107,7 @@ def duts(run: RunRecord) -> list[Dut]:
     """Returns a description for each gateway and configuration, with the experiments that share it."""
     found: dict[str, tuple[DutRecord, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
-        if dut := experiment.dut:
+        for dut in experiment.duts:
             key = json.dumps(asdict(dut), sort_keys=True)
             found.setdefault(key, (dut, []))[1].append(experiment)
     return [
@@ -119,8 +119,8 @@ def duts(run: RunRecord) -> list[Dut]:
 def dut_machines(run: RunRecord) -> list[DutMachine]:
     """Returns the facts about each machine that gateways told of, with the names of these gateways."""
     found: dict[str, tuple[dict[str, str], dict[str, None]]] = {}
-    for dut in (experiment.dut for experiment in run.experiments):
-        if dut and dut.hardware:
+    for dut in (dut for experiment in run.experiments for dut in experiment.duts):
+        if dut.hardware:
             key = json.dumps(dut.hardware, sort_keys=True)
             found.setdefault(key, (dut.hardware, {}))[1][dut.name] = None
     return [DutMachine(facts, [*names]) for facts, names in found.values()]

@@ -73,7 +73,7 @@ def test_the_gateway_is_seen_at_work(tmp_path: Path) -> None:
         number = sample.experiment(name, Sought(231e3), title=name)
         told = {"processor": "Some CPU @ 2.10GHz", "eth1 RSS fields, UDP over IPv4": HOSTILE}
         gateway = {"name": "linux-forward", "version": "6.1", "settings": {"x": name}, "configuration": ""}
-        sample.store.set_dut(number, gateway | {"hardware": told})
+        sample.store.set_duts(number, [gateway | {"hardware": told}])
     page = Page(write_report(RunReader(sample.end())))
     text = re.sub(r"\s+", " ", page.text)
     # The machine is described once, whatever ran on it.

@@ -68,7 +68,7 @@ def test_gateways_of_one_driver_are_kept_apart_and_nat_has_a_column_of_its_own(t
         kernel = f"{'user-mode ' if 'kernel' in variant else ''}Linux 6.1"
         baseline = "forward" if name == "masquerade" else None
         number = run.declare(name, title=name, gateway=driver, variant=variant, family=family, baseline=baseline, **tcp)
-        run.store.set_dut(number, {"name": "x", "version": "1", "settings": {"kernel": kernel}, "configuration": ""})
+        run.store.set_duts(number, [{"name": "x", "version": "1", "settings": {"kernel": kernel}, "configuration": ""}])
         repetition = run.store.start_repetition(number, 1)
         run.store.finish_repetition(repetition, State.DONE, value=goodput_bps, figures={"goodput": goodput_bps})
         run.store.set_experiment_state(number, State.DONE)

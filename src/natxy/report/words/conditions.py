@@ -9,7 +9,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import IPNetwork, LinkAddresses
 from natxy.plan.model.search import Search
-from natxy.plan.model.terms import IP_HEADER_DIFFERENCE_BYTES, Family, Order, Selection, SizeConvention
+from natxy.plan.model.terms import Family, Order, Selection, SizeConvention
 from natxy.plan.model.traffic import Directions, Orders, PortRange
 from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate
 from natxy.plan.procedures.base import ProcedureDeclaration
@@ -106,7 +106,8 @@ def _in_unit(value: object, unit: Unit | None) -> str:
 
 def _ip_version(planned: Experiment) -> str:
     if planned.translation is None:
-        return _family(planned.family)
+        ends, *between = dict.fromkeys(planned.families_of_links)
+        return f"{_family(ends)}, {_family(between[0])} between the gateways" if between else _family(ends)
     left, right = map(_family, planned.families)
     kind, prefix = planned.translation.kind.upper(), planned.translation.prefix
     return f"{left} on the left, {right} on the right ({kind}, prefix {prefix})"
@@ -124,7 +125,7 @@ def _frame_size(planned: Experiment) -> str:
         return size + tag
     if planned.size_convention == SizeConvention.NOMINAL:
         return f"{size} sent from both sides (nominal){tag}"
-    return f"{size} in IPv6, {planned.frame_size - IP_HEADER_DIFFERENCE_BYTES} bytes in IPv4 (paired){tag}"
+    return f"{size} in IPv6, {planned.sent_frame_size(Family.IPV4)} bytes in IPv4 (paired){tag}"
 
 
 def _theoretical_maximum(experiment: ExperimentRecord) -> str:

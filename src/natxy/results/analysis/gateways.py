@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from natxy.plan.model.terms import Family, Kernel
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.terms import Family, Kernel, TranslationKind
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.system.interrupts import dumped
 
 # The resources that a gateway was given do not make it another gateway.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
+
+_TOGETHER: Final[Mapping[tuple[TranslationKind, ...], str]] = {(TranslationKind.CLAT, TranslationKind.NAT64): "464XLAT"}
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,23 @@ class SideBySide:
 
 def gateway_key(experiment: ExperimentRecord) -> str:
     """Returns a key that all experiments on one gateway have in common."""
-    given = dumped(experiment.planned.gateway, exclude_none=True, exclude=_AMOUNTS)
-    return json.dumps(given, sort_keys=True)
+    return json.dumps(_settings(experiment.planned.gateway), sort_keys=True)
+
+
+def _settings(gateway: GatewayModel) -> dict[str, Any]:
+    """Returns what makes a gateway another one; of several, each setting after its gateway's place."""
+    each = [dumped(hop, exclude_none=True, exclude=_AMOUNTS) for hop in gateway.hops]
+    own = (
+        each[0]
+        if len(each) == 1
+        else {
+            f"{number} {name}": value
+            for number, settings in enumerate(each, 1)
+            for name, value in settings.items()
+            if name != "driver"
+        }
+    )
+    return own | {"driver": gateway.title}
 
 
 def gateway_names(run: RunRecord) -> dict[str, GatewayName]:
@@ -76,6 +94,8 @@ def traffic(experiment: ExperimentRecord) -> str:
     planned = experiment.planned
     if planned.translation:
         return planned.translation.kind.upper()
+    if kinds := [hop.addresses.translation.kind for hop in planned.path.hops if hop.addresses.translation]:
+        return _TOGETHER.get(tuple(kinds), " + ".join(kind.upper() for kind in kinds))
     if planned.gateway.hides_left:
         return "NAT44" if planned.family == Family.IPV4 else "NAT66"
     return planned.family.replace("ipv", "IPv")
@@ -109,7 +129,7 @@ def side_by_side(run: RunRecord) -> SideBySide | None:
 
 def _kernel(gateway: Mapping[str, Any], experiments: Sequence[ExperimentRecord]) -> str:
     """Returns the kernel that a gateway reported, or the planned one if it was never set up."""
-    reported = (experiment.dut.settings.get("kernel") for experiment in experiments if experiment.dut)
+    reported = (dut.settings.get("kernel") for experiment in experiments for dut in experiment.duts)
     planned = "user-mode Linux" if gateway.get("kernel") == Kernel.USER_MODE else ""
     return next((kernel for kernel in reported if kernel), planned)
 

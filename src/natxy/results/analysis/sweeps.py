@@ -168,7 +168,7 @@ def _size(reported: str) -> int | None:
 
 
 def _computed(experiment: ExperimentRecord, sweep: Sweep | None) -> Computed:
-    settings = experiment.dut.settings if experiment.dut else {}
+    settings = {name: value for dut in experiment.duts for name, value in dut.settings.items()}
     connections = experiment.planned.pair_count * (experiment.planned.connections or 0)
     table = next((_size(settings[name]) for name in _TABLE_SIZES if name in settings), None)
     buckets = _size(settings.get(_HASH_SIZE, ""))

@@ -51,4 +51,4 @@ class StoredExperiment:
     state: State
     reason: str
     settings: Facts
-    dut: DutRecord | None
+    duts: tuple[DutRecord, ...]

@@ -139,7 +139,7 @@ CREATE TABLE experiment (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, gateway TEXT NOT NULL,
     procedure TEXT NOT NULL, family TEXT NOT NULL, sweep TEXT, cell_json TEXT NOT NULL,
     settings_json TEXT NOT NULL, unit TEXT NOT NULL, baseline TEXT, state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT '', dut_json TEXT
+    reason TEXT NOT NULL DEFAULT '', duts_json TEXT NOT NULL DEFAULT '[]'
 ) STRICT;
 CREATE TABLE repetition (
     id INTEGER PRIMARY KEY, experiment_id INTEGER NOT NULL REFERENCES experiment(id), number INTEGER NOT NULL,

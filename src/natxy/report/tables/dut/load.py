@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from natxy.causes.places import lost_by_place
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.report.tables.statistics import narrow_interval
@@ -31,6 +32,11 @@ _LOST_NOTE: Final = (
     "Of all trials whose load is known, without invalid ones. Queues are those in which frames wait for a core of the "
     "DUT. A frame dropped there may count as lost at the interface too, and interfaces also count frames that are not "
     "the tester's."
+)
+
+_PLACES_NOTE: Final = (
+    "Of the same trials, by the counters of all interfaces from the left to the right. A frame that the next gateway's "
+    "core had no room for counts as lost between the two."
 )
 
 
@@ -63,6 +69,8 @@ def load_tables(run: RunRecord) -> list[Table]:
         Table("Load of the DUT's cores", _columns("Experiment", "Rate", "Core", *_TITLES, "Frames"), loaded,
               note=_LOAD_NOTE),
         Table("Where frames were lost", _columns("Experiment", *_LOSSES), lost, note=_LOST_NOTE),
+        Table("Between which gateways frames were lost", _columns("Experiment", *_PLACES),
+              tuple(row for each in known for row in _place_rows(*each)), note=_PLACES_NOTE),
     ]  # fmt: skip
     return [table for table in tables if table.rows]
 
@@ -71,8 +79,11 @@ _TITLES: Final = ("Busy", "User", "System", "Softirq", "IRQ", "Steal")
 _LOSSES: Final = ("Sent", "Arrived", "Lost", "At the DUT's interfaces", "In its cores' queues", "Cause by interface")
 
 
+_PLACES: Final = ("Place", "Lost", "Share")
+
+
 def _columns(first: str, *others: str) -> tuple[Column, ...]:
-    texts = {"Rate", "Cause by interface"}
+    texts = {"Rate", "Cause by interface", "Place"}
     return (Column(first), *(Column(title, numeric=title not in texts) for title in others))
 
 
@@ -109,6 +120,20 @@ def _lost_row(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> tu
         experiment.title, f"{sent:,}", f"{received:,}", f"{lost:,}",
         _sum(load.interfaces_lost for load in found), _sum(load.dropped for load in found), _causes(found),
     )  # fmt: skip
+
+
+def _place_rows(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each gateway and link of a chain, from left to right."""
+    gateways = [hop.driver for hop in experiment.planned.gateway.hops]
+    total: dict[str, int] = {}
+    for trial in trials:
+        if trial.verdict is not Verdict.INVALID:
+            for place, number in lost_by_place(trial.result, trial.dut_load, gateways).items():
+                total[place] = total.get(place, 0) + number
+    lost = sum(total.values())
+    for place, number in total.items():
+        share = wording.percent(100 * number / lost) if number > 0 else wording.ABSENT
+        yield experiment.title, place, f"{max(0, number):,}", share
 
 
 def _sum(counts: Iterable[int | None]) -> str:

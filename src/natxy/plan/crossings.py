@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a gateway does to the frames that cross it, as data: it routes them, hides their hosts, or translates them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+from typing import Final
+
+from natxy.addressing.embedding import embedded_network, extracted_network
+from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.addresses import AddressMapping, IPNetwork, Translation
+from natxy.plan.model.terms import Family, TranslationKind
+
+# Both are in the benchmark block. Translators may refuse 64:ff9b::/96 for non-global addresses (RFC 6052 §3.1).
+PREFIX: Final = IPv6Network("2001:2:0:64::/96")
+_CLAT_PREFIX: Final = IPv6Network("2001:2:0:46::/96")
+
+_HEADER_DIFFERENCE_BYTES: Final = 20
+
+Networks = tuple[IPNetwork, ...]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Says how networks on one side of a gateway are addressed on the other side.
+
+    With `hides_left` and no `translation`, it is a NAT44 or NAT66; with neither, a router.
+    """
+
+    translation: Translation | None = None
+    hides_left: bool = False
+
+    def left_networks(self, networks: Iterable[IPNetwork]) -> Networks:
+        """Returns the left networks as the right side sees them; none if the gateway's own addresses replace theirs."""
+        own = self.translation
+        if own is None:
+            return () if self.hides_left else tuple(networks)
+        if own.kind == TranslationKind.NAT64:
+            return ()
+        if own.kind == TranslationKind.NAT46:
+            return tuple(embedded_network(own.prefix, each) for each in networks if isinstance(each, IPv4Network))
+        # Only hosts with a mapping have addresses on the other side.
+        return tuple(each.ipv4 if own.kind == TranslationKind.SIIT else each.ipv6 for each in own.mappings)
+
+    def right_networks(self, networks: Iterable[IPNetwork]) -> Networks:
+        """Returns the right networks as the left side sees them."""
+        own = self.translation
+        if own is None:
+            return tuple(networks)
+        if own.kind == TranslationKind.NAT46:
+            return tuple(each.ipv4 for each in own.mappings)
+        if own.kind == TranslationKind.CLAT:
+            return tuple(_extracted(own.prefix, networks))
+        return tuple(embedded_network(own.prefix, each) for each in networks if isinstance(each, IPv4Network))
+
+
+def _extracted(prefix: IPv6Network, networks: Iterable[IPNetwork]) -> Iterable[IPNetwork]:
+    for each in networks:
+        # Others, such as the networks of links, stand for no IPv4 hosts.
+        with suppress(ValueError):
+            if isinstance(each, IPv6Network):
+                yield extracted_network(prefix, each)
+
+
+def clat_mapping(hosts: AddressRanges) -> AddressMapping:
+    """Returns the IPv6 addresses that a clat gives IPv4 hosts on its left: those behind a prefix of its own (RFC 6877
+    §6.3)."""
+    first, last = min(each.first for each in hosts.ranges), max(each.last for each in hosts.ranges)
+    length = first.max_prefixlen - (int(first) ^ int(last)).bit_length()
+    ipv4 = IPv4Network(f"{first}/{length}", strict=False)
+    return AddressMapping(ipv4=ipv4, ipv6=embedded_network(_CLAT_PREFIX, ipv4))
+
+
+def bytes_longer(family: Family, than: Family) -> int:
+    """Returns by how many bytes a frame of a family is longer than the same frame of the other family."""
+    return _HEADER_DIFFERENCE_BYTES * ((family == Family.IPV6) - (than == Family.IPV6))

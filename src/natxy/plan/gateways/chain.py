@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of several gateways, one behind the other, such as the two of 464XLAT (RFC 6877)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field, field_validator
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.base import Shorthand
+from natxy.plan.model.problems import Location
+from natxy.plan.model.terms import Family, TranslationKind
+
+if TYPE_CHECKING:
+    # The union of all other gateways, which `natxy.plan.gateways` makes.
+    HopConfig = GatewayModel
+
+MOST_HOPS: Final = 4
+
+Kinds = tuple[TranslationKind | None, ...]
+# Where both ends are of one family, what a gateway has translated another one translates back.
+_THERE_AND_BACK: Final = {TranslationKind.CLAT: {TranslationKind.NAT64, TranslationKind.SIIT}}
+
+
+class ChainConfig(GatewayModel):
+    """Several gateways, one behind the other, each in a place of its own, with a link between two neighbours."""
+
+    driver: Literal["chain"] = "chain"
+    gateways: Annotated[
+        tuple[Annotated[HopConfig, Shorthand("driver", "Hop")], ...], Field(min_length=2, max_length=MOST_HOPS)
+    ]
+    """The gateways from left to right, e.g. [tayga, tayga-netfilter]."""
+
+    @field_validator("gateways")
+    @classmethod
+    def _forward_here(cls, given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
+        for each in given:
+            if not each.is_gateway or each.in_virtual_time or each.polls or each.on_other_machine:
+                raise ValueError(
+                    f"{each.driver} cannot be one of several gateways in a lab; choose gateways that the kernel of "
+                    "this machine runs, such as nftables or tayga"
+                )
+        return given
+
+    @property
+    def hops(self) -> tuple[GatewayModel, ...]:
+        return self.gateways
+
+    @property
+    def located_hops(self) -> tuple[tuple[Location, GatewayModel], ...]:
+        return tuple((("gateways", number), hop) for number, hop in enumerate(self.gateways))
+
+    @property
+    def title(self) -> str:
+        return " → ".join(hop.driver for hop in self.gateways)
+
+    @property
+    def keeps_connections(self) -> bool | None:
+        own = [hop.keeps_connections for hop in self.gateways]
+        return True if True in own else None if None in own else False
+
+    @property
+    def hides_left(self) -> bool:
+        return any(hop.hides_left or _is_nat64(hop) for hop in self.gateways)
+
+    @property
+    def drops_unknown_replies(self) -> bool:
+        return any(hop.drops_unknown_replies or _is_nat64(hop) for hop in self.gateways)
+
+    @property
+    def is_counted(self) -> bool:
+        return any(hop.is_counted for hop in self.gateways)
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        plain = {None} if any(self.kinds(family, family) for family in Family) else set()
+        return frozenset({*plain, *(kind for kind in TranslationKind if self.kinds(*kind.families, kind))})
+
+    def kinds(self, left: Family, right: Family, kind: TranslationKind | None = None) -> Kinds | None:
+        """Returns each gateway's translation between ends of these families; None if they cannot.
+
+        `kind` is that from end to end; without it, there is none, or one that is undone further on.
+        """
+        fitting = sorted(self._fitting(left, right, kind), key=lambda kinds: len(kinds) - kinds.count(None))
+        return fitting[0] if fitting else None
+
+    def _fitting(self, left: Family, right: Family, kind: TranslationKind | None) -> Iterator[Kinds]:
+        for kinds in product(*(hop.translations for hop in self.gateways)):
+            if _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind):
+                yield kinds
+
+    @property
+    def tells_sides_by_interface(self) -> bool:
+        return any(hop.tells_sides_by_interface for hop in self.gateways)
+
+    @property
+    def no_pool(self) -> str | None:
+        last = self.gateways[-1]
+        return None if _is_nat64(last) else last.no_pool
+
+    def clearing_s(self, connections: int) -> float:
+        return sum(hop.clearing_s(connections) for hop in self.gateways)
+
+
+def _joined(kinds: Kinds, left: Family) -> Family | None:
+    """Returns the family on the right of gateways with these translations; None if one gets the wrong family."""
+    family = left
+    for kind in kinds:
+        if kind and kind.families[0] != family:
+            return None
+        family = kind.families[1] if kind else family
+    return family
+
+
+def _is_from_end_to_end(kinds: Kinds, kind: TranslationKind | None) -> bool:
+    match [each for each in kinds if each]:
+        case []:
+            return kind is None
+        case [only]:
+            return only == kind
+        case [there, back]:
+            return kind is None and back in _THERE_AND_BACK.get(there, ())
+    return False
+
+
+def _is_nat64(gateway: GatewayModel) -> bool:
+    """Returns true for a gateway that replaces the left side's addresses by translating them alone."""
+    return bool(gateway.keeps_connections) and None not in gateway.translations

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The path of an experiment's frames: its gateways from left to right, each with the addresses of its two links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_interface, ip_network
+from typing import Final
+
+from natxy.plan.crossings import PREFIX, Crossing, Networks, clat_mapping
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.chain import ChainConfig, Kinds
+from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.addresses import AddressPlan, IPAddress, IPInterface, LinkAddresses, Translation
+from natxy.plan.model.terms import Family, TranslationKind
+
+# The links between two gateways have shared address space (RFC 6598), or that of the benchmark block of IPv6.
+_LINKS: Final = {Family.IPV4: "100.64.{}.{}/24", Family.IPV6: "2001:2:0:400{}::{}/64"}
+_LEFT_END, _RIGHT_END = 1, 2
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Holds a gateway, and its two links as it has them: the `tester` of a link is the neighbour there."""
+
+    gateway: GatewayConfig
+    addresses: AddressPlan
+
+    @property
+    def crossing(self) -> Crossing:
+        return Crossing(self.addresses.translation, self.gateway.hides_left)
+
+
+@dataclass(frozen=True)
+class GatewayPath:
+    """Holds the gateways from left to right, and the links of the tester at both ends."""
+
+    hops: tuple[Hop, ...]
+    ends: AddressPlan
+
+    def hosts(self, left: IPAddress, right: IPAddress) -> list[tuple[IPAddress, IPAddress]]:
+        """Returns for each gateway a left host as its left link has the host, and a right host as its right link has
+        it.
+
+        A host whose addresses are replaced has that of the gateway which replaces them.
+        """
+        crossings = [hop.crossing for hop in self.hops]
+        lefts, rights = [left], [right]
+        for hop, crossing in zip(self.hops[:-1], crossings, strict=False):
+            seen = crossing.left_networks([ip_network(lefts[-1])])
+            lefts.append(seen[0].network_address if seen else hop.addresses.public.network_address)
+        for hop, crossing in zip(self.hops[:0:-1], crossings[::-1], strict=False):
+            seen = crossing.right_networks([ip_network(rights[-1])])
+            rights.append(seen[0].network_address if seen else hop.addresses.left.dut.ip)
+        return [*zip(lefts, rights[::-1], strict=True)]
+
+
+def kinds_of(gateway: GatewayConfig, families: tuple[Family, Family], translation: Translation | None) -> Kinds | None:
+    """Returns the translation of each gateway; None if those of a chain do not lead from one family to the other."""
+    kind = translation.kind if translation else None
+    return gateway.kinds(*families, kind) if isinstance(gateway, ChainConfig) else (kind,)
+
+
+def families_of_links(left: Family, kinds: Kinds) -> tuple[Family, ...]:
+    """Returns the family of each link, from the left end to the right one."""
+    families = [left]
+    for kind in kinds:
+        families.append(kind.families[1] if kind else families[-1])
+    return tuple(families)
+
+
+def path_of(
+    gateway: GatewayConfig, kinds: Kinds, ends: AddressPlan, left: Family, left_hosts: AddressRanges
+) -> GatewayPath:
+    """Returns the path between the `ends`, whose left link has the family `left`.
+
+    A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
+    """
+    if len(gateway.hops) == 1:
+        return GatewayPath((Hop(gateway, ends),), ends)
+    families = families_of_links(left, kinds)
+    between = [_between(families[number], number) for number in range(1, len(kinds))]
+    rights = [*(link[0] for link in between), ends.right.dut]
+    translations = [_translation(kind, right, ends, left_hosts) for kind, right in zip(kinds, rights, strict=True)]
+    crossings = [
+        Crossing(translation, hop.hides_left) for translation, hop in zip(translations, gateway.hops, strict=True)
+    ]
+    seen_left, seen_right = _left_networks(ends, crossings), _right_networks(ends, crossings)
+    lefts = [
+        ends.left,
+        *(
+            LinkAddresses(dut=own, tester=other, behind=behind)
+            for (other, own), behind in zip(between, seen_left, strict=True)
+        ),
+    ]
+    links = [
+        *(
+            LinkAddresses(dut=own, tester=other, behind=behind)
+            for (own, other), behind in zip(between, seen_right, strict=True)
+        ),
+        ends.right,
+    ]
+    hops = [
+        Hop(
+            hop,
+            AddressPlan(
+                left=lefts[number],
+                right=links[number],
+                translation=translations[number],
+                pool=ends.pool if number == len(kinds) - 1 and translations[number] is None else None,
+                mtu=ends.mtu,
+            ),
+        )
+        for number, hop in enumerate(gateway.hops)
+    ]
+    return GatewayPath(tuple(hops), ends)
+
+
+def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
+    """Returns the addresses of a link's two gateways, the left one's first."""
+    left, right = (ip_interface(_LINKS[family].format(number, end)) for end in (_LEFT_END, _RIGHT_END))
+    return left, right
+
+
+def _translation(
+    kind: TranslationKind | None, right: IPInterface, ends: AddressPlan, left_hosts: AddressRanges
+) -> Translation | None:
+    """Returns the translation of a gateway that has the address `right` on its right link."""
+    if kind is None:
+        return None
+    own = ip_network(right.ip)
+    at_the_end = right == ends.right.dut
+    if ends.translation:
+        return ends.translation if at_the_end else ends.translation.model_copy(update={"pool": own})
+    mappings = (clat_mapping(left_hosts),) if kind.is_stateless else ()
+    return Translation(kind=kind, prefix=PREFIX, pool=(at_the_end and ends.pool) or own, mappings=mappings)
+
+
+def _left_networks(ends: AddressPlan, crossings: Sequence[Crossing]) -> list[Networks]:
+    """Returns the networks of the left end as each link between two gateways sees them."""
+    networks: Networks = (ends.left.dut.network, *ends.left.behind)
+    found = []
+    for crossing in crossings[:-1]:
+        networks = crossing.left_networks(networks)
+        found.append(networks)
+    return found
+
+
+def _right_networks(ends: AddressPlan, crossings: Sequence[Crossing]) -> list[Networks]:
+    """Returns the networks of the right end likewise."""
+    networks: Networks = (ends.right.dut.network, *ends.right.behind)
+    found = []
+    for crossing in reversed(crossings[1:]):
+        networks = crossing.right_networks(networks)
+        found.append(networks)
+    return found[::-1]

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from ipaddress import IPv4Address, ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.errors import PlanError
+from natxy.plan.experiment import Experiment
+from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.resolve import resolve
+from natxy.plan.scale import needs_of_hops, table_need
+from natxy.plan.written import Plan
+from natxy.plan.yaml.loading import load_plan
+from tests.support.plan_problems import problems_of
+
+Fields = dict[str, Any]
+
+
+def chain(*gateways: str | Fields, **own: Any) -> Experiment:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
+    return resolve(Plan.model_validate({"name": "p", "experiments": [fields]})).experiments[0]
+
+
+CONNECTED: Fields = {"connections": 1000, "phase1_rate": "1k"}
+
+
+def links(experiment: Experiment) -> list[tuple[str, str, list[str], list[str]]]:
+    """Returns each gateway's addresses on its left and right link, and what is behind these."""
+    return [
+        (
+            str(own.left.dut),
+            str(own.right.dut),
+            [*map(str, own.left.behind)],
+            [*map(str, own.right.behind)],
+        )
+        for own in (hop.addresses for hop in experiment.path.hops)
+    ]
+
+
+def test_one_gateway_is_a_path_of_one_hop() -> None:
+    experiment = resolve(
+        Plan.model_validate(
+            {"name": "p", "experiments": [{"name": "x", "gateway": "linux-forward", "procedure": "throughput",
+                                           "search": {"max_rate": "1M"}}]}
+        )
+    ).experiments[0]  # fmt: skip
+    (hop,) = experiment.path.hops
+    assert (hop.gateway, hop.addresses) == (experiment.gateway, experiment.address_plan)
+
+
+def test_routers_know_what_is_behind_each_other() -> None:
+    assert links(chain("linux-forward", "linux-forward")) == [
+        ("198.18.0.1/24", "100.64.1.1/24", ["198.18.0.0/16"], ["198.19.0.0/24", "198.19.0.0/16"]),
+        ("100.64.1.2/24", "198.19.0.1/24", ["198.18.0.0/24", "198.18.0.0/16"], ["198.19.0.0/16"]),
+    ]
+
+
+def test_what_a_nat_hides_is_unknown_further_on() -> None:
+    assert links(chain("nftables", "linux-forward", "nftables", **CONNECTED)) == [
+        ("10.0.0.1/24", "100.64.1.1/24", ["10.0.0.0/16"], ["198.19.0.0/24", "198.19.0.0/16"]),
+        ("100.64.1.2/24", "100.64.2.1/24", [], ["198.19.0.0/24", "198.19.0.0/16"]),
+        ("100.64.2.2/24", "198.19.0.1/24", [], ["198.19.0.0/16"]),
+    ]
+
+
+def test_464xlat_has_ipv6_between_its_two_gateways() -> None:
+    experiment = chain("tayga", "tayga-netfilter", **CONNECTED)
+    assert experiment.families_of_links == (Family.IPV4, Family.IPV6, Family.IPV4)
+    clat, plat = (hop.addresses.translation for hop in experiment.path.hops)
+    assert clat is not None
+    assert plat is not None
+    assert (clat.kind, plat.kind, clat.prefix) == (TranslationKind.CLAT, TranslationKind.NAT64, plat.prefix)
+    (mapping,) = clat.mappings
+    assert (str(mapping.ipv4), str(mapping.ipv6)) == ("10.0.0.2/32", "2001:2:0:46::a00:2/128")
+    assert str(plat.pool) == "198.19.0.1/32"
+    assert links(experiment) == [
+        (
+            "10.0.0.1/24", "2001:2:0:4001::1/64", ["10.0.0.0/16"],
+            ["2001:2:0:64::c613:0/120", "2001:2:0:64::c613:0/112"],
+        ),
+        ("2001:2:0:4001::2/64", "198.19.0.1/24", ["2001:2:0:46::a00:2/128"], ["198.19.0.0/16"]),
+    ]  # fmt: skip
+
+
+def test_a_stateless_translation_there_and_back_keeps_the_hosts_addresses() -> None:
+    experiment = chain("tayga", "tayga", addresses={"left_hosts": {"first": "198.18.1.0", "last": "198.18.1.63"}})
+    there, back = (hop.addresses.translation for hop in experiment.path.hops)
+    assert there is not None
+    assert back is not None
+    assert (there.kind, back.kind) == (TranslationKind.CLAT, TranslationKind.SIIT)
+    assert there.mappings == back.mappings
+    host = IPv4Address("198.18.1.7")
+    across = there.across(host)
+    assert across is not None
+    assert back.across(across) == host
+    far = ip_address("198.19.0.2")
+    seen = back.across(far)
+    assert seen is not None
+    assert there.across(seen) == far
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "kinds"),
+    [
+        (("linux-forward", "tayga"), {"translation": "siit"}, [None, "siit"]),
+        (("tayga", "linux-forward"), {"translation": "nat46"}, ["nat46", None]),
+        (("linux-forward", "jool"), {"translation": "nat64"} | CONNECTED, [None, "nat64"]),
+        (("jool-siit", "linux-forward", "jool"), CONNECTED, ["clat", None, "nat64"]),
+    ],
+)
+def test_a_translation_is_that_of_the_gateway_that_can(
+    gateways: tuple[str, ...], own: Fields, kinds: list[str | None]
+) -> None:
+    path = chain(*gateways, **own).path
+    found = [hop.addresses.translation and hop.addresses.translation.kind for hop in path.hops]
+    assert found == kinds
+
+
+def test_frames_are_longest_where_they_are_in_ipv6() -> None:
+    for gateways, longest in ((("linux-forward", "nftables"), 1518), (("tayga", "tayga-netfilter"), 1538)):
+        experiment = chain(*gateways, **CONNECTED, frame_size=1518, dont_fragment=True)
+        assert experiment.longest_frame == longest
+        assert {hop.addresses.mtu for hop in experiment.path.hops} == {longest - 18}
+
+
+def test_hosts_have_the_addresses_of_each_link() -> None:
+    experiment = chain("tayga", "tayga-netfilter", **CONNECTED)
+    hosts = experiment.path.hosts(ip_address("10.0.0.2"), ip_address("198.19.0.2"))
+    assert [tuple(map(str, each)) for each in hosts] == [
+        ("10.0.0.2", "2001:2:0:64::c613:2"),
+        ("2001:2:0:46::a00:2", "198.19.0.2"),
+    ]
+    # Behind a NAT, its own address is seen.
+    hidden = chain("nftables", "nftables", **CONNECTED).path.hosts(ip_address("10.0.0.2"), ip_address("198.19.0.2"))
+    assert [str(left) for left, _ in hidden] == ["10.0.0.2", "100.64.1.1"]
+
+
+def test_the_second_nat_sees_the_first_ones_address() -> None:
+    hosts = {"left_hosts": {"first": "10.0.1.0", "last": "10.0.1.9"}}
+    experiment = chain("nftables", "nftables", **CONNECTED, addresses=hosts, ports={"source": "10000-10099"})
+    need = table_need(experiment, 1000)
+    assert need is not None
+    first, second = needs_of_hops(experiment, need)
+    assert (first.need.hosts, second.need.hosts) == (10, 1)
+    assert second.need.endpoints <= first.need.endpoints
+
+
+def test_a_pool_is_the_last_gateways() -> None:
+    experiment = chain("nftables", "nftables", **CONNECTED, addresses={"pool": "198.19.0.4/30"})
+    assert [hop.addresses.pool for hop in experiment.path.hops] == [None, ip_network("198.19.0.4/30")]
+    plat = chain("tayga", "tayga-netfilter", **CONNECTED, addresses={"pool": "198.19.0.4/30"}).path.hops[-1]
+    assert plat.addresses.translation is not None
+    assert str(plat.addresses.translation.pool) == "198.19.0.4/30"
+
+
+FORWARDING: Fields = {"procedure": "throughput", "search": {"max_rate": "1M"}}
+
+
+def of(*gateways: str | Fields) -> Fields:
+    return {"gateway": {"driver": "chain", "gateways": [*gateways]}}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "testbed", "field", "message"),
+    [
+        (
+            of("tayga", "linux-forward"),
+            {"kind": "lab"},
+            "translation",
+            "tayga → linux-forward translates only clat, nat46, siit; name one, or choose another gateway",
+        ),
+        (
+            of("linux-forward", "linux-forward"),
+            {"kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"},
+             "dut": {"left": "c", "right": "d", "ssh": "root@dut"}},
+            "gateway",
+            "which has room for one gateway; choose a lab",
+        ),
+        (
+            of(*({"driver": "nftables", "conntrack_max": size} for size in (1000, 2000))) | CONNECTED,
+            {"kind": "lab"},
+            "gateway",
+            "conntrack_max exists once for the whole machine",
+        ),
+        (
+            of("linux-forward", {"driver": "linux-forward", "kernel": "user-mode"}),
+            {"kind": "lab"},
+            "gateway.gateways[1].kernel",
+            "several gateways run on the machine's own kernel",
+        ),
+        (
+            of("linux-forward", "linux-forward") | {"addresses": {"left": {"dut": "100.64.1.9/24",
+                "tester": "100.64.1.8/24"}}},
+            {"kind": "lab"},
+            "addresses",
+            "100.64.1.0/24 overlaps 100.64.1.0/24, which the link between two gateways has",
+        ),
+        (
+            of("linux-forward", "linux-forward") | {"background": "10%"},
+            {"kind": "lab"},
+            "background",
+            "native traffic crosses a single gateway",
+        ),
+        (
+            of("linux-forward", "nftables") | CONNECTED | {"pairs": 2},
+            {"kind": "lab"},
+            "pairs",
+            "linux-forward → nftables is set up between two interfaces only",
+        ),
+        (
+            of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "gateway": 3}, "rate": "1k",
+                "search": {}},
+            {"kind": "lab"},
+            "procedure.gateway",
+            "there is no gateway 3 in linux-forward → linux-forward; give a number up to 2",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: str, message: str) -> None:
+    fields = {"name": "x"} | FORWARDING | experiment
+    found = problems_of(Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [fields]}))
+    assert message in found[f"experiments[0].{field}"], found
+
+
+@pytest.mark.parametrize(
+    ("gateways", "message"),
+    [
+        ("[linux-forward, wire]", "gateway.gateways: wire cannot be one of several gateways in a lab; choose"),
+        ("[linux-forward]", "gateway.gateways: expected a list of at least 2"),
+        ("[linux-forward, nftable]", "got 'nftable'; did you mean 'nftables'?"),
+        ("[nftables, {driver: nftables, nats: false}]", "gateway.gateways[1].nats: unknown field; did you mean 'nat'?"),
+        (
+            "[nftables, {driver: chain, gateways: [nftables, nftables]}]",
+            "gateway.gateways[1].driver: expected 'command'",
+        ),
+    ],
+)
+def test_what_a_chain_is_not_made_of(tmp_path: Path, gateways: str, message: str) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        f"name: p\nexperiments:\n  - {{name: x, procedure: throughput, search: {{max_rate: 1k}}, "
+        f"gateway: {{driver: chain, gateways: {gateways}}}}}\n"
+    )
+    with pytest.raises(PlanError) as caught:
+        load_plan(file)
+    assert message in str(caught.value)
+
+
+def test_chains_are_swept_and_named_by_their_gateways(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        "name: p\nexperiments:\n  - name: x\n    procedure: throughput\n    search: {max_rate: 1k}\n    gateway:\n"
+        "    - linux-forward\n    - {driver: chain, gateways: [linux-forward, linux-forward]}\n"
+        "    - {driver: chain, gateways: [linux-forward, linux-forward, linux-forward]}\n"
+    )
+    assert [(experiment.name, experiment.title) for experiment in load_plan(file).experiments] == [
+        ("x/gateway=linux-forward", "x, linux-forward"),
+        ("x/gateway=linux-forward-linux-forward", "x, linux-forward → linux-forward"),
+        ("x/gateway=linux-forward-linux-forward-linux-forward", "x, linux-forward → linux-forward → linux-forward"),
+    ]

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests two gateways, one behind the other, in a lab: their frames on the link between them, dissected by Scapy, their
+results, and a loss in one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
+from scapy.packet import Packet
+
+from natxy.dut.base import Gateway
+from natxy.engine.client import EngineClient
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.ports import PortsOpen
+from natxy.engine.messages.results import Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolve import resolve
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.written import Plan
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
+from natxy.results.records import RunState, State
+from natxy.testbeds.lab import NetnsLab
+from natxy.testbeds.lab_kernels import lab_for
+from tests.support import needs
+from tests.support.capture import Direction, captured
+from tests.support.captured_frames import has_right_checksums, signature_of
+from tests.support.measured_runs import measured_run
+from tests.support.nat_bed import PATIENTLY, all_arrived
+from tests.support.undisturbed import repeated
+
+pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack")]
+
+FRAMES: Final = 100
+CONNECTIONS: Final = 50
+CONNECTED: Final[dict[str, Any]] = {"connections": CONNECTIONS, "phase1_rate": "1k"}
+
+
+def chain(*gateways: str | dict[str, Any]) -> dict[str, Any]:
+    return {"driver": "chain", "gateways": [*gateways]}
+
+
+def experiment_of(**own: Any) -> Experiment:
+    fields = {"name": "e", "procedure": "throughput", "search": {"max_rate": "1M"}} | own
+    return resolve(Plan.model_validate({"name": "p", "timing": "lab", "experiments": [fields]})).experiments[0]
+
+
+@contextmanager
+def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gateway[Any], EngineClient]]:
+    """Yields a lab with its gateways, and an engine that has resolved the addresses of the outer ones."""
+    with ExitStack() as stack:
+        lab = stack.enter_context(lab_for(LabConfig(), experiment.path))
+        gateway = lab.create_path(experiment.path)
+        stack.callback(gateway.remove)
+        gateway.apply()
+        engine = EngineClient(lab.engine_argv(), folder / "engine.log")
+        stack.callback(engine.close)
+        engine.open_ports(PortsOpen(ports=lab.port_specs()))
+        engine.resolve_neighbors(neighbors_request(experiment))
+        yield lab, gateway, engine
+
+
+def between(experiment: Experiment, folder: Path) -> dict[Side, list[Packet]]:
+    """Returns the frames of phase 2 on the link between the two gateways, by the side that they come from."""
+    with set_up(experiment, folder) as (lab, gateway, engine):
+        if experiment.connections:
+            made = engine.run_trial(establish_request(experiment, 1000, 7).model_copy(update=PATIENTLY))
+            all_arrived(made)
+            assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
+            assert gateway.count() == CONNECTIONS
+        request = traffic_request(experiment, 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
+        place = (lab.dut_namespaces[1], "dut2-left")
+        with captured(*place, Direction.IN) as forward, captured(*place, Direction.OUT) as reverse:
+            result = engine.run_trial(request)
+        all_arrived(result)
+        assert result.verdict == Verdict.PASS, result.reason
+        assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
+        if experiment.connections:
+            gateway.clear()
+            assert gateway.count() == 0
+    for frames in (forward, reverse):
+        assert sorted(signature_of(frame).sequence for frame in frames) == [*range(FRAMES)]
+        assert all(has_right_checksums(frame) for frame in frames)
+    return {Side.LEFT: forward, Side.RIGHT: reverse}
+
+
+@repeated
+def test_a_nat_behind_a_router_gets_the_hosts_own_addresses(tmp_path: Path) -> None:
+    experiment = experiment_of(gateway=chain("linux-forward", "nftables"), **CONNECTED)
+    for side, frames in between(experiment, tmp_path).items():
+        ends = ("10.0.0.2", "198.19.0.2")
+        assert {(frame[IP].src, frame[IP].dst) for frame in frames} == {ends if side == Side.LEFT else ends[::-1]}
+        # Frames from the left have crossed one gateway, and frames from the right another one.
+        assert {frame[IP].ttl for frame in frames} == {experiment.ttl - 1}
+
+
+@repeated
+def test_a_nat_behind_a_nat_sees_the_first_ones_address(tmp_path: Path) -> None:
+    experiment = experiment_of(gateway=chain("nftables", "nftables"), **CONNECTED)
+    for side, frames in between(experiment, tmp_path).items():
+        ends = ("100.64.1.1", "198.19.0.2")
+        assert {(frame[IP].src, frame[IP].dst) for frame in frames} == {ends if side == Side.LEFT else ends[::-1]}
+
+
+@pytest.mark.parametrize("second", ["tayga-netfilter", "tayga"])
+@needs.programs("tayga")
+@needs.TUN
+@repeated
+def test_464xlat_has_translated_frames_between_its_gateways(second: str, tmp_path: Path) -> None:
+    stateful = CONNECTED if second == "tayga-netfilter" else {}
+    experiment = experiment_of(gateway=chain("tayga", second), **stateful)
+    found = between(experiment, tmp_path)
+    host = experiment.addresses.left_hosts.first
+    # RFC 6877 §6.3 and RFC 6052 §2.2, by hand.
+    left = IPv6Address("2001:2:0:46::") + int(IPv4Address(str(host)))
+    right = IPv6Address("2001:2:0:64::") + int(IPv4Address("198.19.0.2"))
+    for side, frames in found.items():
+        ends = (str(left), str(right)) if side == Side.LEFT else (str(right), str(left))
+        assert {(frame[IPv6].src, frame[IPv6].dst) for frame in frames} == {ends}
+        # Each translator counts as a hop or two: the kernel forwards to Tayga and from it.
+        assert {experiment.ttl - frame[IPv6].hlim for frame in frames} <= {1, 2, 3}
+        payload = experiment.frame_size - 18 - 20 - 8
+        assert {len(frame[UDP].payload) for frame in frames} == {payload}
+        assert not any(IPv6ExtHdrFragment in frame and frame[IPv6ExtHdrFragment].offset for frame in frames)
+
+
+PLAN = """
+name: chain
+timing: {preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}
+repeat: 1
+defaults:
+  procedure: throughput
+  search: {min_rate: 1k, max_rate: 2k, error: 1k}
+  max_invalid: 20
+experiments:
+  - {name: forward, gateway: linux-forward}
+  - name: xlat
+    gateway: {driver: chain, gateways: [tayga, tayga-netfilter]}
+    connections: 100
+    phase1_rate: 1k
+    loss_tolerance: 5%
+    baseline: forward
+  - {name: latency, procedure: latency, search: null, rate: 1k,
+     gateway: {driver: chain, gateways: [linux-forward, nftables]}, connections: 100, phase1_rate: 1k}
+  - {name: rate, procedure: connection-rate, gateway: {driver: chain, gateways: [nftables, nftables]},
+     connections: 100}
+  - {name: reset, procedure: {name: reset, recovery: 2s, gateway: 2}, search: null, rate: 1k,
+     gateway: {driver: chain, gateways: [linux-forward, linux-forward]}}
+"""
+
+
+@needs.programs("tayga")
+@needs.TUN
+def test_chains_are_measured_and_both_gateways_described(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PLAN.replace("search: null, ", ""))
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out")
+    assert run.state == RunState.DONE
+    by_name = {experiment.name: experiment for experiment in run.experiments}
+    assert {experiment.state for experiment in run.experiments} == {State.DONE}
+    xlat = by_name["xlat"]
+    assert xlat.gateway == "tayga → tayga-netfilter"
+    assert [dut.name for dut in xlat.duts] == ["tayga", "tayga-netfilter"]
+    assert "map 10.0.0.2 2001:2:0:46::a00:2" in xlat.duts[0].configuration
+    assert "dynamic-pool" in xlat.duts[1].configuration
+    loads = [trial.dut_load for _, _, trial in xlat.all_trials if trial.dut_load]
+    names = ["dut-left", "dut-right", "dut2-left", "dut2-right"]
+    assert all([interface.name for interface in load.interfaces] == names for load in loads)
+
+
+def dropping(ports: str) -> dict[str, Any]:
+    """Returns a plan for two routers, of which the second one drops the frames of some of 100 source ports."""
+    rule = f"table ip mine {{ chain f {{ type filter hook forward priority 0; udp sport {ports} counter drop; }}; }}"
+    second = {
+        "driver": "command",
+        "apply": [["sysctl", "-qw", "net.ipv4.ip_forward=1"], ["nft", rule]],
+        "remove": [["nft", "add table ip mine; delete table ip mine"]],
+    }
+    experiment = {
+        "name": "x",
+        "procedure": "throughput",
+        "directions": "forward",
+        "ports": {"source": "1000-1099", "destination": 7},
+        "gateway": chain("linux-forward", second),
+        "search": {"min_rate": "1k", "max_rate": "2k", "error": "1k"},
+        "max_invalid": 20,
+    }
+    timing = {"preset": "lab", "max_pause": "20ms", "overrun_floor": "20ms"}
+    return {"name": "p", "repeat": 1, "timing": timing, "experiments": [experiment]}
+
+
+def test_a_loss_is_told_to_be_in_the_gateway_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps(dropping("1080-1099")))
+    run, _ = measured_run(path, tmp_path / "out", blames=lambda run: "")
+    failed = [trial for each in run.experiments for _, _, trial in each.all_trials if trial.verdict == Verdict.FAIL]
+    assert failed
+    assert all(f"{trial.lost:,} of the frames were lost in command" in trial.reason for trial in failed)
+
+
+def test_a_gateway_that_lets_nothing_pass_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps(dropping("1000-1099")))
+    run, _ = measured_run(path, tmp_path / "out", code=4, blames=lambda run: "")
+    assert "command: a firewall on the DUT drops the frames (`nft ip mine f: udp sport 1000-1099 drop`)" in (
+        run.experiments[0].reason
+    )
