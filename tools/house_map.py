@@ -2,8 +2,8 @@
 """Checks the sources against the map in CONTRIBUTING.md, which lists the rooms from the ground up.
 
 A room is a file or a folder. It may import itself and the rooms listed above it in its own table, no others; imports
-for types alone count too. Files must not import each other in a circle, every source file must belong to a room on the
-map, and a folder holds at most MOST_FILES source files of its own, not counting tests and `__init__.py`.
+for types alone count too. Files must not import each other in a circle, and every source file must belong to a room on
+the map.
 
 `python -m tools.house_map` prints a line for each violation and then exits with 1.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 REPOSITORY: Final = Path(__file__).parents[1]
-MOST_FILES: Final = 15
 _ROOMS: Final = re.compile(r"^((?: *`[\w./]+`,?)+) *\|")
 _INCLUDE: Final = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
@@ -53,10 +51,6 @@ def violations(imports: Sequence[Import], files: Sequence[str], order: Sequence[
             yield f"{each.importer} imports {each.imported}: {imported} is not above {importer} on the map"
     if circle := _circle(imports):
         yield f"files import each other in a circle: {' -> '.join(circle)}"
-    counted = (Path(file) for file in files if not file.endswith("/__init__.py"))
-    for folder, count in Counter(str(file.parent) for file in counted).items():
-        if count > MOST_FILES:
-            yield f"{folder} has {count} source files, more than {MOST_FILES}: divide it by topic"
 
 
 def _room(file: str, order: Sequence[str]) -> str | None:

@@ -49,11 +49,6 @@ def test_files_off_the_map_and_empty_rooms_are_named() -> None:
     ]
 
 
-def test_a_crowded_folder_is_named() -> None:
-    (sentence,) = violations([], [f"a/{number}.py" for number in range(16)], ["a"])
-    assert sentence == "a has 16 source files, more than 15: divide it by topic"
-
-
 def test_imports_are_found_in_every_form_and_for_types_alone() -> None:
     sources = {
         "src/natxy/a.py": "import natxy.b\nfrom natxy import c\n",

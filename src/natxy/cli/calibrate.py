@@ -57,13 +57,14 @@ def calibrate(
     """
     from natxy.calibration.calibration import WHY_NOT, Calibration
     from natxy.cli.bodies.calibrate import Watch, as_object, show
-    from natxy.cli.bodies.measuring import has_results, new_folder, prepare, print_how_to_resume
+    from natxy.cli.bodies.measuring import has_results, new_folder, print_how_to_resume, show_preflight
+    from natxy.run.preflight import prepared
 
     console = LastingConsole(stderr=as_json, soft_wrap=True)
     with reported_errors(), one_interrupt():
         calibration = Calibration.choose(wiring, only=only or ())
         plan = calibration.plan
-        prepare(plan, console)
+        show_preflight(prepared(plan), console)
         folder = output or new_folder(plan.name)
         existed = has_results(folder)
         watch = Watch(calibration.cases, budget_s, console, folder)

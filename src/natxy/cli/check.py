@@ -48,12 +48,13 @@ def check(
     """
     from natxy.cli.bodies.at_scale import at_scale
     from natxy.cli.bodies.check import describe, describe_briefly
-    from natxy.cli.bodies.measuring import check_machine
+    from natxy.cli.bodies.measuring import show_preflight
     from natxy.plan.scale import left_to_the_dut
     from natxy.plan.yaml.loading import load_plan
     from natxy.report.tables.table import to_rich
     from natxy.run.folder import RUNS
     from natxy.run.forecast import last_run
+    from natxy.run.preflight import examined
 
     with reported_errors():
         resolved = load_plan(plan, only=only or ())
@@ -63,6 +64,6 @@ def check(
         if full_size:
             console.print()
             console.print(to_rich(at_scale(resolved)))
-        check_machine(resolved, console)
+        show_preflight(examined(resolved), console)
         for reason, names in left_to_the_dut(resolved).items():
             console.say(f"Needed of the DUT: {', '.join(names)}: {reason}")

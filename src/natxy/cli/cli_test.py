@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from natxy import api
 from natxy.cli import app
 from natxy.installation import full_version
 from natxy.plan.caveats import TITLES, CaveatKind, by_kind, counts
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState
+from natxy.run import run as running
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.timing import takes_at_most
@@ -254,7 +254,7 @@ def test_run_begins_nothing_that_check_says_cannot_be_measured(
     def begin(*_: object) -> int:
         raise AssertionError("the run began")
 
-    monkeypatch.setattr(api, "run_plan", begin)
+    monkeypatch.setattr(running, "make_folder", begin)
     search = "search: {min_rate: 10k, max_rate: 100k, error: 1k}"
     own = f"{{name: a, gateway: {{driver: command, {command}}}, procedure: throughput, {search}}}"
     plan.write_text(f"name: p\nexperiments:\n  - {own}")

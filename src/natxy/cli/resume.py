@@ -35,7 +35,7 @@ def resume(
     The exit codes are those of `natxy run`; 2 if there is nothing to resume.
     """
     from natxy.api import RunReader, load_plan, resume_plan
-    from natxy.cli.bodies.measuring import commands, console_beside, end, prepare, resumable, watched
+    from natxy.cli.bodies.measuring import commands, console_beside, end, resumable, watched
     from natxy.cli.gate.files import GateFiles
     from natxy.run.folder import PLAN_FILE
 
@@ -44,7 +44,6 @@ def resume(
         RunReader(folder)
         plan = load_plan(folder / PLAN_FILE)
         first = commands(before)
-        prepare(plan, console)
         with resumable(folder, console):
             code = watched(console, lambda listener: resume_plan(plan, folder, listener, first), events, metrics)
         end(folder, console, code, GateFiles(junit, markdown, json), undecided)

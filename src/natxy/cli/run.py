@@ -61,14 +61,13 @@ def run(
       130  interrupted; what was measured is kept
     """
     from natxy.api import load_plan, run_plan
-    from natxy.cli.bodies.measuring import commands, console_beside, end, new_folder, prepare, resumable, watched
+    from natxy.cli.bodies.measuring import commands, console_beside, end, new_folder, resumable, watched
     from natxy.cli.gate.files import GateFiles
 
     console = console_beside(events)
     with reported_errors(), one_interrupt():
         resolved = load_plan(plan, repeat=repeat, only=only or ())
         first = commands(before)
-        prepare(resolved, console)
         folder = output or new_folder(resolved.name)
         with resumable(folder, console):
             code = watched(console, lambda listener: run_plan(resolved, folder, listener, first), events, metrics)

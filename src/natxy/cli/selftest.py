@@ -85,11 +85,12 @@ def selftest(
       4    no frame arrives at the other port
       5    the engine died
     """
-    from natxy.cli.bodies.measuring import new_folder, prepare, watched
+    from natxy.cli.bodies.measuring import new_folder, show_preflight, watched
     from natxy.cli.bodies.selftest import show, testbed_of
     from natxy.report.page.html import write_report
     from natxy.results.reader import RunReader
     from natxy.results.selftest import save, which_tester
+    from natxy.run.preflight import prepared
     from natxy.run.run import run_plan
     from natxy.selftest.outcome import self_test_of
     from natxy.selftest.plan import fastest_fps, probe_plan, selftest_plan
@@ -101,7 +102,7 @@ def selftest(
         tester = which_tester(testbed)
         assert tester is not None
         probe = probe_plan(testbed)
-        prepare(probe, console)
+        show_preflight(prepared(probe), console)
         console.print(f"Tester: {tester}")
         with temporary_folder("natxy-selftest-") as folder_of_log:
             fastest = fastest_fps(probe, folder_of_log / "engine.log")

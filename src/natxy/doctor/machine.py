@@ -17,17 +17,22 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from natxy.cleanup.leftovers import described
 from natxy.doctor.disturbances import probe_disturbances
-from natxy.doctor.experiments import lab_gateways
 from natxy.doctor.finding import Change, Finding, install, read_text, unless
 from natxy.doctor.testbed import probe_testbed
 from natxy.doctor.virtual_machine import probe_virtual_machine
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import DutError, NatxyError
 from natxy.installation import installed_again
 from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.standing.labs import standing_labs
 from natxy.system.ledger import Ledger
@@ -153,7 +158,7 @@ def _not_installed(name: str, package: str) -> Finding:
 def _gateways(plan: ResolvedPlan | None) -> list[Finding]:
     """Examines the plan's gateways that would run here; without a plan, all that a lab can have."""
     if plan is None:
-        gateways = lab_gateways()
+        gateways = _lab_gateways()
     else:
         gateways = [experiment.gateway for experiment in plan.experiments] if plan.testbed.gateway_is_local else []
     reasons_by_driver: dict[str, dict[str, None]] = {}
@@ -271,3 +276,12 @@ def _attempt(name: str, argv: Sequence[str], remedy: str) -> Finding:
     except NatxyError as error:
         return Finding(name, False, str(error), remedy)
     return Finding(name, True, "can be made")
+
+
+def _lab_gateways() -> list[GatewayModel]:
+    """Returns the default settings of every driver that a lab can set up."""
+    return [
+        TypeAdapter[GatewayModel](GatewayConfig).validate_python({"driver": name})
+        for name, driver in GATEWAYS.items()
+        if issubclass(driver, LinuxGateway)
+    ]

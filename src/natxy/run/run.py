@@ -30,6 +30,7 @@ from natxy.run.cores import most_cores
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
 from natxy.run.outcomes import Outcomes
+from natxy.run.preflight import prepared
 from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
 from natxy.run.telling import run_started
@@ -48,11 +49,13 @@ def run_plan(
 
     `before`: commands that this machine runs when nobody else measures with the same; DutError when one fails.
 
-    `folder` is made if it does not exist. Raises PlanError when it is not empty or cannot be written to. Other errors
+    `folder` is made if it does not exist. Raises PlanError when it is not empty or cannot be written to, and PlanError
+    or DutError when this machine cannot measure the plan at all; nothing is made then. Other errors
     and Ctrl-C end the run with an exception; what was measured before is kept. A run that measured nothing removes
     the files and folders it made, unless the engine failed: its log is needed.
     """
     folder = Path(folder)
+    _tell_preflight(plan, listener)
     made = make_folder(folder)
     with sole_owner(folder):
         outcomes = Outcomes(plan.order)
@@ -91,7 +94,15 @@ def resume_plan(
         ended = all(experiment.state == State.DONE for experiment in earlier.experiments)
         if ended and earlier.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
+        _tell_preflight(plan, listener)
         return _told(plan, folder, listener, Outcomes(plan.order, measured=True), earlier, before)
+
+
+def _tell_preflight(plan: ResolvedPlan, listener: RunListener) -> None:
+    """Warns of what this machine lacks for the plan. Raises PlanError or DutError if it cannot measure the plan."""
+    found = prepared(plan)
+    for text in (*found.notes, *found.lines, *found.warnings):
+        listener.receive(Warned(text=text))
 
 
 def _told(

@@ -10,10 +10,10 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from natxy.doctor.experiments import missing_programs
 from natxy.doctor.finding import Finding
 from natxy.doctor.machine import THIS_MACHINE
 from natxy.plan.experiment import ResolvedPlan
+from natxy.run.preflight import missing_programs
 
 _MARKS: Final = {True: Text("ok", "green"), False: Text("missing", "bold red"), None: Text("note", "yellow")}
 # Longer names are broken: the finding itself needs the space.

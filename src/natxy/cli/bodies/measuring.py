@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares steps among verbs: checking and preparing the machine, showing the progress, and ending a run."""
+"""Shares steps among verbs: telling what the machine lacks, showing the progress, and ending a run."""
 
 from __future__ import annotations
 
@@ -16,27 +16,17 @@ import typer
 from natxy.cli.bodies.report import show
 from natxy.cli.console import Console, LastingConsole
 from natxy.cli.errors import warn
-from natxy.cli.gate.answers import check_earlier_runs, judge_run, print_answers, warn_of_unjudged
+from natxy.cli.gate.answers import judge_run, print_answers
 from natxy.cli.gate.exit_code import gate_code
 from natxy.cli.gate.files import GateFiles
-from natxy.doctor.experiments import missing_programs, small_memory, small_tables, unreadable_secrets
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
-from natxy.plan.experiment import ResolvedPlan
-from natxy.plan.scale import foreseen_refusals
-from natxy.plan.testbeds.vm import VmConfig
-from natxy.plan.zero_checksums import without_tolerance
 from natxy.results import RESULTS_FILE
 from natxy.results.analysis.gate import Answer, overall
-from natxy.run.cores import check_cores
 from natxy.run.folder import RUNS
-from natxy.run.sysctls import check_sysctls
-from natxy.system.ledger import Ledger
-from natxy.testbeds.namespaces import check_root
-from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
-from natxy.testbeds.vm.image import find_image
+from natxy.run.preflight import Preflight
 from natxy.watch.live import LiveWatch
 from natxy.watch.metrics import Metrics, serving
 from natxy.watch.plain import PlainWatch
@@ -52,50 +42,12 @@ _WHY: Final = {
 }
 
 
-def prepare(plan: ResolvedPlan, console: LastingConsole) -> None:
-    """Checks the machine as `natxy check` does, and whether natxy may change it, before any folder is made."""
-    check_machine(plan, console)
-    if plan.testbed.in_virtual_time:
-        return
-    if plan.testbed.is_local:
-        check_root()
-    Ledger().check_writable()
-
-
-def check_machine(plan: ResolvedPlan, console: Console) -> None:
-    """Checks what the plan needs of this machine, and prints which experiments will be skipped or fail.
-
-    Raises PlanError or DutError if no gateway of the plan can run here, or if an earlier run or a secret that it names
-    cannot be read.
-    """
-    check_cores(plan)
-    check_sysctls(plan)
-    warn_of_unjudged(plan)
-    check_earlier_runs(plan)
-    if unreadable := unreadable_secrets(plan):
-        raise PlanError("\n".join(f"{', '.join(names)}: {reason}" for reason, names in unreadable.items()))
-    lacking = missing_programs(plan)
-    if {name for names in lacking.values() for name in names} == {each.name for each in plan.experiments}:
-        raise DutError("\n".join(["this machine cannot run any of the plan's gateways:", *lacking]))
-    failing = small_tables(plan) | small_memory(plan)
-    if isinstance(plan.testbed, VmConfig):
-        try:
-            disk = find_image(plan.testbed).disk
-        except PlanError as error:
-            # Plans are also checked on other machines than the one that measures them.
-            failing[str(error)] = [each.name for each in plan.experiments]
-        else:
-            accelerator = describe_accelerator(choose_accelerator(plan.testbed.accelerator))
-            console.say(f"The virtual machine: {disk}, run by QEMU with {accelerator}")
-    for ending, found in (("be skipped", lacking), ("fail", failing)):
-        for reason, names in found.items():
-            console.say(f"Will {ending}: {', '.join(names)}: {reason}")
-    hops = [hop for each in plan.experiments for hop in each.gateway.hops]
-    for driver, untried in {hop.driver: hop.untried for hop in hops}.items():
-        if untried:
-            warn(f"{driver} {untried}")
-    for reason, names in (without_tolerance(plan) | foreseen_refusals(plan)).items():
-        warn(f"{', '.join(names)}: {reason}")
+def show_preflight(found: Preflight, console: Console) -> None:
+    """Prints which experiments will be skipped or fail, and warns of what may spoil results."""
+    for line in (*found.notes, *found.lines):
+        console.say(line)
+    for text in found.warnings:
+        warn(text)
 
 
 def console_beside(events: str | None) -> LastingConsole:

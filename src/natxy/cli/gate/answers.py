@@ -8,9 +8,7 @@ from pathlib import Path
 
 import rich.console
 
-from natxy.cli.errors import warn
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.expect import parse_percent
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.text.terminal import threshold_parts
@@ -39,22 +37,6 @@ def judge_run(run: RunRecord, plan: Path | None = None) -> list[Judged]:
 def print_answers(judged: Sequence[Judged], console: rich.console.Console) -> None:
     for part in threshold_parts(judged):
         console.print(part)
-
-
-def warn_of_unjudged(plan: ResolvedPlan) -> None:
-    """Warns of thresholds that cannot be judged, because `--only` leaves out their baseline."""
-    for name in plan.unjudged_ratios:
-        warn(f"{name}: `ratio_at_least` is not judged, because `--only` leaves out the baseline; name that too")
-
-
-def check_earlier_runs(plan: ResolvedPlan) -> None:
-    """Raises PlanError if an earlier run that a threshold names cannot be read."""
-    for experiment in plan.experiments:
-        if experiment.expect and experiment.expect.no_worse_than:
-            try:
-                RunReader(Path(experiment.expect.no_worse_than.baseline))
-            except PlanError as error:
-                raise PlanError(f"{experiment.name}: `no_worse_than`: {error}") from error
 
 
 def parse_limit(given: str) -> Limit:

@@ -48,9 +48,10 @@ def lab_up(
     """
     from natxy.cleanup.leftovers import problems_of_leftovers
     from natxy.cli.bodies.lab import how_to_use
-    from natxy.cli.bodies.measuring import prepare
+    from natxy.cli.bodies.measuring import show_preflight
     from natxy.plan.testbeds.lab import LabConfig
     from natxy.plan.yaml.loading import load_plan
+    from natxy.run.preflight import prepared
     from natxy.standing.keeper import keep_lab
     from natxy.standing.labs import StandingError, check_none_stands
 
@@ -60,7 +61,7 @@ def lab_up(
             raise StandingError(f"{plan}: testbed: expected `kind: lab` for `natxy lab`, got {resolved.testbed.kind!r}")
         # First of all: a lab that stands would also count as another natxy that disturbs this one.
         check_none_stands()
-        prepare(resolved, LastingConsole())
+        show_preflight(prepared(resolved), LastingConsole())
         for problem in problems_of_leftovers(resolved):
             warn(problem)
         echo("".join(f"{line}\n" for line in how_to_use(keep_lab(resolved, plan), initiator)))

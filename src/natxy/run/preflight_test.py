@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from natxy.doctor import experiments
-from natxy.doctor.experiments import missing_programs, small_memory, small_tables
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.plan.yaml.loading import load_plan
+from natxy.run import preflight
+from natxy.run.preflight import check_sysctls, examined, missing_programs, small_memory, small_tables
 from natxy.testbeds import lab_kernels
+from natxy.testbeds.vm.image import VmImage
 
 SEARCH = {"min_rate": "10k", "max_rate": "100k", "error": "1k"}
 
@@ -156,9 +159,94 @@ def test_a_kernel_that_tracks_nothing_yet_says_nothing(monkeypatch: pytest.Monke
 def test_tables_larger_than_the_available_memory(
     monkeypatch: pytest.MonkeyPatch, testbed: dict[str, Any], has_bytes: int, taken: str | None
 ) -> None:
-    monkeypatch.setattr(experiments, "available_bytes", lambda: has_bytes)
+    monkeypatch.setattr(preflight, "available_bytes", lambda: has_bytes)
     own = {"name": "rate", "procedure": "connection-rate", "connections": "5k", "search": {"max_rate": "100k"}}
     plan = {"name": "p", "testbed": testbed, "experiments": [own | {"gateway": "nftables"}]}
     found = small_memory(resolve(Plan.model_validate(plan)))
     assert [*found.values()] == ([["rate"]] if taken else [])
     assert all(f"take about {taken} in tables on this machine" in reason for reason in found)
+
+
+INTERFACES: dict[str, Any] = {"left": {"interface": "a"}, "right": {"interface": "b"}}
+PCI: dict[str, Any] = {"left": {"pci": "0000:41:00.0"}, "right": {"pci": "0000:41:00.1"}}
+HARDWARE: dict[str, Any] = {"kind": "hardware", "dut": {"left": "c", "right": "d"}}
+BEHIND_SSH: dict[str, Any] = HARDWARE | {"dut": HARDWARE["dut"] | {"ssh": "dut"}}
+ELSEWHERE: dict[str, Any] = HARDWARE | {"dut": HARDWARE["dut"] | {"addresses": "keep"}}
+SECOND_PAIR: dict[str, Any] = {**INTERFACES, "dut": {"left": "c2", "right": "d2"}}
+LOOP: dict[str, Any] = {"kind": "loop", "medium": "cable"}
+
+
+@pytest.mark.parametrize(
+    ("testbed", "gateway", "needed"),
+    [
+        ({"kind": "lab"}, "linux-forward", True),
+        ({"kind": "memif"}, "reference", False),
+        ({"kind": "simulated"}, "simulated", False),
+        ({"kind": "loop"}, "wire", True),
+        (LOOP | INTERFACES, "wire", True),
+        (LOOP | PCI, "wire", False),
+        (HARDWARE | PCI, "linux-forward", True),  # the DUT is this machine
+        (ELSEWHERE | PCI, "linux-forward", False),
+        (BEHIND_SSH | PCI, "linux-forward", False),
+        (BEHIND_SSH | INTERFACES, "linux-forward", True),
+        (BEHIND_SSH | PCI | {"more_pairs": [SECOND_PAIR]}, "linux-forward", True),
+    ],
+)
+def test_a_read_only_proc_sys_is_an_error_where_sysctls_are_needed(
+    monkeypatch: pytest.MonkeyPatch, testbed: dict[str, Any], gateway: str, *, needed: bool
+) -> None:
+    experiment = {"name": "x", "gateway": gateway, "procedure": "throughput", "search": {"max_rate": "1M"}}
+    plan = resolve(Plan.model_validate({"name": "p", "testbed": testbed, "experiments": [experiment]}))
+    monkeypatch.setattr(preflight, "is_read_only", lambda: False)
+    check_sysctls(plan)
+    monkeypatch.setattr(preflight, "is_read_only", lambda: True)
+    if not needed:
+        check_sysctls(plan)
+        return
+    with pytest.raises(DutError, match="/proc/sys is read-only here"):
+        check_sysctls(plan)
+
+
+VM: Final = Path(__file__).parents[3] / "plans" / "vm.yaml"
+
+
+@pytest.fixture
+def _enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the cores and the sysctls that a plan needs."""
+    monkeypatch.setattr(preflight, "check_cores", lambda _: None)
+    monkeypatch.setattr(preflight, "check_sysctls", lambda _: None)
+
+
+@pytest.mark.usefixtures("_enough")
+def test_a_virtual_machine_without_its_image_will_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plan = load_plan(VM)
+    [line] = [line for line in examined(plan).lines if line.startswith("Will fail: ")]
+    assert line.startswith(f"Will fail: {', '.join(each.name for each in plan.experiments)}: ")
+    assert f"{tmp_path}/natxy/vm-bookworm, the virtual machine, is missing: run `make vm`" in line
+
+
+@pytest.mark.usefixtures("_enough")
+@pytest.mark.parametrize(("accelerator", "executed"), [("kvm", "KVM"), ("tcg", "TCG (no KVM")])
+def test_what_will_boot_is_told(monkeypatch: pytest.MonkeyPatch, accelerator: str, executed: str) -> None:
+    monkeypatch.setattr(preflight, "find_image", lambda _: VmImage(Path("/vm/disk.img"), "raw", Path("/vm/key")))
+    monkeypatch.setattr(preflight, "choose_accelerator", lambda _: accelerator)
+    [note] = examined(load_plan(VM)).notes
+    assert note.startswith(f"The virtual machine: /vm/disk.img, run by QEMU with {executed}")
+
+
+@pytest.mark.usefixtures("_enough")
+def test_doubtful_results_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    cabled = "{kind: hardware, left: {interface: a}, right: {interface: b}, dut: {ssh: dut, left: c, right: d}}"
+    siit = "procedure: throughput, translation: siit, search: {min_rate: 1k, max_rate: 9k}"
+    file.write_text(
+        f"name: plan\ntestbed: {cabled}\nexperiments:\n"
+        f"  - {{name: one, gateway: tayga, {siit}}}\n  - {{name: other, gateway: map646, {siit}}}\n"
+        "  - {name: third, gateway: {driver: nftables, hash_size: 4096, conntrack_max: 300k}, addresses: multiple,\n"
+        "     procedure: connection-rate, connections: 200k, search: {min_rate: 20k, max_rate: 60k}}\n"
+    )
+    untried, zero, crowded = examined(load_plan(file)).warnings
+    assert untried.startswith("map646 has never run map646 itself")
+    assert zero.startswith("one: tayga sends one frame in 65,536 to IPv6 with a UDP checksum of 0")
+    assert crowded.startswith("third: the 200,000 connections are 48.8 for each of the 4,096 hash buckets")
