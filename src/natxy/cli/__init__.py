@@ -18,12 +18,12 @@ from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
 from natxy.cli.console import echo
 from natxy.cli.export import export
-from natxy.cli.gate.judge import judge
 from natxy.cli.guide.explain import explain
 from natxy.cli.guide.help import show_help
 from natxy.cli.guide.init import init
 from natxy.cli.guide.usage import Group, Verb
 from natxy.cli.history import history
+from natxy.cli.judge import judge
 from natxy.cli.list import list_names
 from natxy.cli.machine.cleanup import cleanup
 from natxy.cli.machine.doctor import doctor

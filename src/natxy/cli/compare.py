@@ -11,7 +11,7 @@ import typer
 from natxy.cli.completion import runs
 from natxy.cli.console import Console, echo
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
+from natxy.cli.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 
@@ -57,9 +57,7 @@ def compare_runs(
 
     Exit code 6 if a threshold is missed.
     """
-    from natxy.cli.gate.answers import parse_limit, print_answers
-    from natxy.cli.gate.exit_code import gate_code
-    from natxy.cli.gate.files import GateFiles
+    from natxy.cli.bodies.judging import GateFiles, gate_code, parse_limit, print_answers
     from natxy.export.rows import comparison_rows
     from natxy.report.tables import comparison
     from natxy.report.tables.table import to_rich

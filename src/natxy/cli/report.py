@@ -54,8 +54,8 @@ def report(
     With --format, print the tables of RFC 9693 §6 for a paper (markdown, latex) or a spreadsheet (csv-tables), or one
     row per figure for other programs (csv), and write no files. With --charts, write only the charts, one file each.
     """
+    from natxy.cli.bodies.judging import print_answers
     from natxy.cli.bodies.report import save_charts, show
-    from natxy.cli.gate.answers import print_answers
     from natxy.export.benchmark_list import benchmark_list
     from natxy.export.rows import figure_rows
     from natxy.report.page.campaign import write_campaign_report

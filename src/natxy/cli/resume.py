@@ -10,8 +10,15 @@ import typer
 
 from natxy.cli.completion import runs
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.options import BeforeOption, EventsOption, MetricsOption
+from natxy.cli.options import (
+    BeforeOption,
+    EventsOption,
+    JsonOption,
+    JUnitOption,
+    MarkdownOption,
+    MetricsOption,
+    UndecidedOption,
+)
 from natxy.system.interrupts import one_interrupt
 
 
@@ -35,8 +42,8 @@ def resume(
     The exit codes are those of `natxy run`; 2 if there is nothing to resume.
     """
     from natxy.api import RunReader, load_plan, resume_plan
+    from natxy.cli.bodies.judging import GateFiles
     from natxy.cli.bodies.measuring import commands, console_beside, end, resumable, watched
-    from natxy.cli.gate.files import GateFiles
     from natxy.run.folder import PLAN_FILE
 
     console = console_beside(events)

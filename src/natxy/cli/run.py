@@ -10,8 +10,15 @@ import typer
 
 from natxy.cli.completion import experiments, plans
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
-from natxy.cli.options import BeforeOption, EventsOption, MetricsOption
+from natxy.cli.options import (
+    BeforeOption,
+    EventsOption,
+    JsonOption,
+    JUnitOption,
+    MarkdownOption,
+    MetricsOption,
+    UndecidedOption,
+)
 from natxy.system.interrupts import one_interrupt
 
 
@@ -61,8 +68,8 @@ def run(
       130  interrupted; what was measured is kept
     """
     from natxy.api import load_plan, run_plan
+    from natxy.cli.bodies.judging import GateFiles
     from natxy.cli.bodies.measuring import commands, console_beside, end, new_folder, resumable, watched
-    from natxy.cli.gate.files import GateFiles
 
     console = console_beside(events)
     with reported_errors(), one_interrupt():

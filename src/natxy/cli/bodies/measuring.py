@@ -13,12 +13,10 @@ from typing import Final
 
 import typer
 
+from natxy.cli.bodies.judging import GateFiles, gate_code, judge_run, print_answers
 from natxy.cli.bodies.report import show
 from natxy.cli.console import Console, LastingConsole
 from natxy.cli.errors import warn
-from natxy.cli.gate.answers import judge_run, print_answers
-from natxy.cli.gate.exit_code import gate_code
-from natxy.cli.gate.files import GateFiles
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from natxy.report.words import contradictions, corruption, lost_delays, public_addresses
+from natxy.plan.model.units import enumerated
+from natxy.report.words import corruption, lost_delays
+from natxy.report.words.headlines import with_interval
 from natxy.report.words.states import precision
 from natxy.report.words.tester import uneven_queues
+from natxy.results.analysis.contradictions import contradictions
+from natxy.results.analysis.source_spreads import ends_of, spreads_of
 from natxy.results.records import RunRecord, State
 
 
 def sentences(run: RunRecord) -> list[str]:
     """Returns the remarks on a run's results, each with the names of its experiments."""
     kinds = (
-        contradictions.sentences,
+        contradicted,
         corruption.sentences,
         lost_delays.sentences,
         uneven_queues,
-        public_addresses.sentences,
+        strange_sources,
     )
     return [*_of_procedures(run), *(sentence for sentences in kinds for sentence in sentences(run))]
 
@@ -29,3 +33,23 @@ def _of_procedures(run: RunRecord) -> list[str]:
             for remark in filter(None, (experiment.reason, precision(experiment))):
                 names_by_remark.setdefault(remark, []).append(experiment.name)
     return [f"{', '.join(names)}: {remark}" for remark, names in names_by_remark.items()]
+
+
+def contradicted(run: RunRecord) -> list[str]:
+    """Returns a sentence for each pair of results that cannot both be true, and what to do."""
+    return [
+        f"{each.experiment.name}: {with_interval(each.experiment)} is above {each.contained.name}, "
+        f"{with_interval(each.contained)}, although each of its trials has to pass one of that experiment first. "
+        "Something changed between the two: repeat both more often, on a machine that does nothing else."
+        for each in contradictions(run)
+    ]
+
+
+def strange_sources(run: RunRecord) -> list[str]:
+    """Returns a sentence for each experiment whose connections came from an address that is not of its pool."""
+    return [
+        f"{experiment.name}: connections came from {enumerated([*map(str, ends)])}, and `pool` is {pool}: compare the "
+        "gateway's rules with the plan"
+        for experiment in run.experiments
+        if (pool := experiment.pool) and (ends := [end for end in ends_of(spreads_of(experiment)) if end not in pool])
+    ]

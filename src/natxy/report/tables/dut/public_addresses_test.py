@@ -10,7 +10,7 @@ from natxy.engine.messages.results import SourceSpread, Verdict
 from natxy.export.rows import trial_rows
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.table import Table
-from natxy.report.words.public_addresses import sentences
+from natxy.report.words.remarks import strange_sources
 from natxy.results.reader import RunReader
 from natxy.results.trials import Purpose, TrialKind
 from tests.support.sample_runs import SampleRun, result, settings, trial
@@ -82,7 +82,7 @@ def test_addresses_outside_of_the_pool_are_noticed(tmp_path: Path, lowest: str, 
     said = (
         f"nat: connections came from {lowest}, and `pool` is 198.19.0.4/30: compare the gateway's rules with the plan"
     )
-    assert sentences(RunReader(tmp_path).run) == ([said] if "not of" in shown_as else [])
+    assert strange_sources(RunReader(tmp_path).run) == ([said] if "not of" in shown_as else [])
 
 
 def test_a_gateway_without_spreads_has_no_row(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from natxy.report.page import html
 from natxy.report.text import terminal
-from natxy.report.words.contradictions import sentences
+from natxy.report.words.remarks import contradicted
 from natxy.results.reader import RunReader
 from tests.support.sample_runs import SampleRun, measured_rates
 
@@ -20,7 +20,7 @@ def test_terminal_and_page_say_which_rates_cannot_both_be_true(tmp_path: Path) -
         sample, "checked", [4e5, 4e5, 4e5], procedure="validated-connection-rate", connections=50_000, alpha=0.5
     )
     reader = RunReader(sample.end())
-    [sentence] = sentences(reader.run)
+    [sentence] = contradicted(reader.run)
     assert sentence.startswith(
         "checked: 400 kcps [400, 400] is above plain, 300 kcps [300, 300], although each of its "
     )

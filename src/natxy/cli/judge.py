@@ -11,7 +11,7 @@ import typer
 from natxy.cli.completion import plans, runs
 from natxy.cli.console import Console
 from natxy.cli.errors import reported_errors
-from natxy.cli.gate.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
+from natxy.cli.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.errors import PlanError
 
 
@@ -37,9 +37,7 @@ def judge(
 
     Exit code 6 if a threshold is missed, 0 if all are met or undecided.
     """
-    from natxy.cli.gate.answers import judge_run, print_answers
-    from natxy.cli.gate.exit_code import gate_code
-    from natxy.cli.gate.files import GateFiles
+    from natxy.cli.bodies.judging import GateFiles, gate_code, judge_run, print_answers
     from natxy.results.reader import RunReader
 
     with reported_errors():

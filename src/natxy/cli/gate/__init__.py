@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Gates CI: options, files and exit code of verbs that judge thresholds, and the verb that only judges."""
