@@ -224,12 +224,13 @@ profile: setup ## measure where the cycles of the engine's tasks go, by Debian's
 	ninja -C build/engine --quiet task_bench
 	.venv/bin/python -m tools.bench.cycles
 
-docs: setup ## regenerate the schemas, the table of figures, and those of what was measured last
+docs: setup ## regenerate the schemas, the tables of fields and figures, and those of what was measured last
 	@mkdir -p docs/reference
 	.venv/bin/python -m natxy.plan.yaml.schema > docs/reference/plan.schema.json
 	.venv/bin/python -m natxy.engine.schema > docs/reference/rpc.schema.json
 	.venv/bin/python -m natxy.events.schema > docs/reference/events.schema.json
 	.venv/bin/python -m tools.figures_table
+	.venv/bin/python -m tools.plan_fields
 	.venv/bin/python -m tools.bench.speed_tables
 	.venv/bin/python -m tools.soak.table
 	.venv/bin/python -m tools.mutants.table

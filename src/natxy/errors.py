@@ -41,7 +41,7 @@ class HostError(NatxyError):
 class FurtherTesterError(HostError):
     """A further tester could not be reached, or its ports could not be prepared or given back."""
 
-    page = "reference/plan.md#several-testers"
+    page = "reference/plan-testbeds.md#several-testers"
 
 
 class DutError(NatxyError):
@@ -73,4 +73,4 @@ class ThresholdMissedError(NatxyError):
     """A result is worse than a plan or a command line allows, and its interval leaves no doubt."""
 
     exit_code = 6
-    page = "reference/plan.md#thresholds"
+    page = "reference/plan-search.md#thresholds"

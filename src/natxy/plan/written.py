@@ -54,16 +54,20 @@ class ReversePorts(PlanModel):
     """The source ports of the right side, and the destination ports that it sends to."""
 
     source: PortRange | None = None
+    """Source ports of the right side; default: as from left to right."""
     destination: PortRange | None = None
+    """Ports that the right side sends to; default: as from left to right."""
 
 
 class PortsPlan(PlanModel):
     """The initiator's source ports, and the destination ports that it sends to."""
 
     source: PortRange | None = None
+    """Source ports, e.g. 1024-65535; default: RFC 4814's, or as many as `connections` need."""
     destination: PortRange | None = None
+    """Destination ports, e.g. 1-49151 or 80; default: RFC 4814's, or as many as `connections` need."""
     reverse: ReversePorts | None = None
-    """Ports of traffic from right to left without connections; default: the same as from left to right."""
+    """Ports from right to left, where these differ and there are no connections."""
 
 
 class AddressesPlan(PlanModel):
@@ -74,29 +78,38 @@ class AddressesPlan(PlanModel):
     """
 
     preset: AddressPreset = AddressPreset.SINGLE
+    """`single`: one host on each side; `multiple`: the last 16 bits of IPv4 addresses, or bits 96 to 111 of IPv6
+    addresses, vary."""
     networks: Annotated[int, Field(ge=1, le=4096), AfterValidator(power_of_two)] = 1
-    """Networks on each side that contain the addresses, with a route for each (RFC 2544 §12)."""
+    """Networks of each side, a power of two, with a route for each (RFC 2544 §12)."""
     on_link: Annotated[int, Field(ge=0, le=MOST_ON_LINK)] = 0
-    """Hosts that the tester plays on each link itself, neighbours of the gateway, instead of behind a next hop."""
+    """Hosts on each link itself, instead of behind a next hop."""
     left: LinkAddresses | None = None
+    """Addresses of this side's link; default: the preset's."""
     right: LinkAddresses | None = None
+    """Addresses of this side's link; default: the preset's."""
     left_hosts: AddressRanges | None = None
+    """Addresses that the tester plays on this side; default: the preset's."""
     right_hosts: AddressRanges | None = None
+    """Addresses that the tester plays on this side; default: the preset's."""
     pool: Pool | None = None
-    """Public addresses of a NAT44 or NAT66, which replace those of all left hosts on the right, e.g. 198.19.0.4/30;
-    default: the gateway's own address on the right."""
+    """Public addresses by which a NAT44 or NAT66 replaces those of the left hosts, e.g. 198.19.0.4/30; default: the
+    gateway's own on the right."""
 
 
 class TranslationPlan(PlanModel):
     """A kind of translation, or a mapping that replaces parts of its defaults."""
 
     kind: TranslationKind
+    """`nat64`, `nat46`, `siit` or `clat`."""
     prefix: EmbeddingPrefix | None = None
-    """A /32, /40, /48, /56, /64 or /96; the IPv6 address of an IPv4 host is its IPv4 address behind this (RFC 6052)."""
+    """A /32, /40, /48, /56, /64 or /96 before an IPv4 host's address (RFC 6052 §2.2); default: 2001:2:0:64::/96."""
     pool: Pool | None = None
-    """Addresses that replace those of all left hosts on the right where the gateway keeps connections."""
+    """Addresses that replace those of the left hosts where connections are kept; default: 198.19.0.1/32, with
+    `multiple` 198.18.0.0/24."""
     mappings: tuple[AddressMapping, ...] | None = None
-    """IPv4 addresses of the IPv6 hosts that IPv4 hosts send to of their own accord (RFC 7757)."""
+    """IPv4 addresses, `{ipv4, ipv6}`, of IPv6 hosts to which IPv4 hosts send of their own accord (RFC 7757); default:
+    such as fit the default addresses."""
 
 
 def _known_table(name: str) -> str:
@@ -116,71 +129,78 @@ class ExperimentPlan(PlanModel):
     """An experiment, or a cell of a sweep."""
 
     name: Annotated[str, Pattern(_CELL_NAME_PATTERN, NAME_EXPECTED), Field(max_length=200)]
+    """Name that other experiments refer to."""
     title: str | None = None
+    """Title in reports; default: the name."""
     sweep: str | None = None
-    """Rows of fields that change together; in a resolved plan, the swept experiment's name."""
+    """Rows of fields that change together, or in a resolved plan the swept experiment."""
     cell: dict[str, Annotated[CellValue, BeforeValidator(_cell_value)]] = Field(default={})
-    """The swept fields and their values in this cell; only in a resolved plan."""
+    """Values of the swept fields in a resolved plan."""
     gateway: Annotated[GatewayConfig, Shorthand("driver", "Gateway")]
+    """Driver, or a mapping of `driver` and its settings; default: required."""
     procedure: Annotated[ProcedureConfig, Shorthand("name", "Procedure")]
+    """Procedure, or a mapping of `name` and its fields; default: required."""
     family: Family | None = None
-    """Family of both sides; default: the plan's."""
+    """`ipv4` or `ipv6`, without a translation; default: the plan's."""
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
-    """Kind of translation, nat64, nat46, siit or clat, between the different families of left and right."""
+    """Kind of translation, or a mapping."""
     frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = None
-    """Size in bytes, including the FCS; default: 64, with IPv6 84."""
+    """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, `tcp-goodput` 1518."""
     size_convention: SizeConvention = SizeConvention.PAIRED
-    """The side whose frames have `frame_size` where a translation changes their size."""
+    """`paired`: `frame_size` is that of the IPv6 side, and the IPv4 side sends 20 bytes less; `nominal`: both sides
+    send it."""
     line_rate: BitRate | None = None
     """Bit rate of one direction; default: the plan's."""
     ttl: Annotated[int, Field(ge=2, le=255)] = 64
-    """TTL or hop limit of test frames."""
+    """TTL or hop limit."""
     dont_fragment: bool = False
-    """Sets the DF bit of IPv4 frames."""
+    """Whether IPv4 frames have the DF bit."""
     directions: Directions | None = None
+    """`bidirectional`, `forward` (from the left) or `reverse`; default: `bidirectional`."""
     addresses: Annotated[AddressesPlan, Shorthand("preset", "Addresses")] = AddressesPlan()
+    """`single`, `multiple`, or a mapping; default: `single`."""
     ports: PortsPlan = PortsPlan()
+    """Ports, e.g. {source: 1024-65535, destination: 80}; default: RFC 4814's, or as many as `connections` need."""
     orders: Orders = Orders()
+    """Orders of addresses, ports and connections; default: `pseudorandom`."""
     flows: Count | None = None
-    """Number of four-tuples of traffic without connections; default: all."""
+    """Four-tuples of stateless traffic, picked at random, or TCP connections; default: all, `tcp-goodput` 1."""
     pairs: Annotated[int, Field(ge=1, le=MOST_PAIRS)] | None = None
-    """Pairs of interfaces that have traffic at the same time, each with the experiment's flows or connections and an
-    equal part of the rate (RFC 8219 §10); default: 1."""
+    """Pairs of interfaces with traffic at the same time; default: 1."""
     start_interval: Annotated[Duration, Field(gt=0)] | None = None
-    """Time from the start of one pair of interfaces to that of the next (RFC 8219 §10.2.2); default: all begin
-    together."""
+    """Time from the start of one pair to that of the next; default: all start together."""
     cores: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Number of the gateway's cores that process packets; default: all."""
+    """Cores of the gateway that process packets; default: all."""
     connections: Count | None = None
-    """Number of connections that phase 1 establishes (RFC 9693 §4.2)."""
+    """Connections of phase 1, which make the experiment stateful (RFC 9693 §4.4)."""
     phase1_selection: Selection = Selection.ENUMERATE
-    """`enumerate`: each frame of phase 1 has another four-tuple. `random`: its four-tuples are drawn and may repeat."""
+    """`enumerate`: each frame of phase 1 has another four-tuple; `random`: four-tuples may repeat."""
     active_connections: ActiveConnections | None = None
-    """Number of the connections that phase 2 uses, e.g. {reverse: 1}; default: all."""
+    """Connections that phase 2 uses, e.g. 100k or {forward: 100k, reverse: 1}; default: all."""
     phase1_rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
-    """Rate of phase 1 before a procedure over connections; connections per second."""
+    """Rate of phase 1, e.g. 20k or {experiment: NAME, percent: 50}."""
     phase1_loss: Phase1Loss | None = None
-    """Connections that may be missing after phase 1, e.g. 1 or 0.001%; phase 2 then uses the others. Default: none."""
+    """Connections that phase 1 may leave out, e.g. 1 or 0.001%; default: none."""
     rate: Annotated[KnownRate, Shorthand("rate", "KnownOrAbsoluteRate")] | None = None
-    """Rate of a procedure without a search; frames per second per direction."""
+    """Rate per direction where nothing is searched, e.g. 50k or {experiment: NAME, percent: 100}."""
     alpha: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Validation rate as a share of the connection rate (RFC 9693 §4.6)."""
+    """Validation rate as a share of the connection rate (RFC 9693 §4.6); default: 0.5."""
     search: SearchPlan = SearchPlan()
+    """Limits, precision and kind of the search."""
     background: Annotated[BackgroundPlan, Shorthand("share", "Background")] | None = None
-    """Share of native IPv6 frames in each direction, e.g. 10% (RFC 8219 §5.3)."""
+    """Share of native IPv6 frames, e.g. 10%."""
     loss_tolerance: LossTolerance | None = None
-    """Share of frames that a trial may lose and still pass, e.g. 0.01%; the RFCs allow none."""
+    """Share of frames that a trial may lose and pass, e.g. 0.01% or {forward: 0.01%, reverse: 0%}; default: 0."""
     baseline: str | None = None
-    """The experiment whose result is 100 %."""
+    """Experiment whose result is 100 %."""
     expect: Expect | None = None
-    """Thresholds of the result, which decide the exit code."""
+    """Thresholds of the result."""
     repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] | None = None
-    """Repetitions of the experiment; default: the plan's."""
+    """Repetitions; default: the plan's."""
     max_invalid: Annotated[int, Field(ge=1, le=100)] = 3
-    """Number of attempts at a step that may remain undecided. After that, a disturbed failure counts after all. Without
-    one, if half of them or more were invalid, a search goes on at lower rates, and another repetition ends as `tester
-    limit reached`; else it ends without a result because phase 1 failed."""
+    """Attempts at a step that may end without a decision."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
+    """Times of trials: `rfc`, `lab`, or a mapping; default: the plan's."""
 
     def families(self, usual: Family) -> tuple[Family, Family]:
         """Returns the families of the left and the right side; `usual` is the plan's family."""
@@ -197,20 +217,26 @@ class Plan(PlanModel):
     """A plan. The models of its parts describe their fields."""
 
     name: Annotated[str, Pattern(NAME_PATTERN, NAME_EXPECTED), Field(max_length=64)]
+    """Name, also of the run's folder."""
     description: str = ""
+    """Text about the plan."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
-    """Seed of every pseudorandom choice; the same seed sends the same frames."""
+    """Seed of every pseudorandom choice: the same seed sends the same frames."""
     repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] = Repeat(at_most=20)
     """Repetitions of every experiment, e.g. 20 or {until: 3%, at_most: 30}."""
     order: RunOrder = RunOrder.BLOCKS
-    """Order of the repetitions."""
+    """Order of repetitions, `blocks` or `experiments`."""
     family: Family = Family.IPV4
+    """`ipv4` or `ipv6`."""
     line_rate: BitRate | None = None
-    """Bit rate of one direction, e.g. 10Gbps; percentages refer to it."""
+    """Bit rate of one direction, e.g. 10Gbps, for percentages and the theoretical maximum."""
     timing: Annotated[TimingPlan, Shorthand("preset", "Timing")] = TimingPlan()
+    """Times of trials: `rfc`, `lab`, or a mapping; default: `rfc`."""
     testbed: TestbedConfig = LabConfig()
+    """Testbed, by its `kind`; default: `{kind: lab}`."""
     allow_public_destinations: bool = False
-    """Allows test traffic outside the benchmark and private address ranges (RFC 6815)."""
+    """Whether test traffic may leave benchmark and private addresses (RFC 6815)."""
     published: list[Annotated[str, AfterValidator(_known_table)]] = Field(default=[])
-    """Tables that others published, for the report to print beside the measured ones."""
+    """Published tables to print beside the measured ones, e.g. [iptables-cores]; default: none."""
     experiments: Annotated[list[ExperimentPlan], Field(min_length=1)]
+    """Experiments, which take rates from earlier ones only."""

@@ -63,7 +63,7 @@ def test_19_of_20_shifts_are_covered_although_searches_round_to_a_grid(noise: fl
 
 @pytest.mark.parametrize(("least", "expected"), [(6, 0.93), (3, 0.90)])
 def test_repetitions_that_end_at_a_narrow_interval_cover_the_truth_less_often(least: int, expected: float) -> None:
-    """Checks the shares that docs/reference/plan.md gives for `repeat: {until: 3%, at_most: 30}`."""
+    """Checks the shares that docs/reference/plan-search.md gives for `repeat: {until: 3%, at_most: 30}`."""
     random = numpy.random.default_rng(least)
     covered = 0
     interval: Interval | None = None

@@ -40,7 +40,9 @@ class LimitsModel(GatewayModel):
     restart_time: Duration = 0.1
     """Time that a restart takes; nothing is forwarded meanwhile."""
     table_capacity: TableSize = 1_000_000
+    """Number of connections that the table holds."""
     table_policy: TablePolicy = TablePolicy.KEEP
+    """Treatment of a new connection by a full table: `keep`, `lru`, `early-drop` or `collapse`."""
     tear_down_rate: AbsoluteRate | None = None
     """Connections deleted per second."""
     clear_time: Duration = 0.0

@@ -51,6 +51,7 @@ class OpenbsdPfConfig(NeighborsModel):
     """Lifetime of a state: udp.first, udp.single and udp.multiple, however full the table is; PF's defaults when not
     given."""
     clear: PfClear = PfClear.FLUSH
+    """Way to remove the states: `flush`, or `reboot`, where a flush takes too long."""
     reboot_timeout: Duration = 300.0
     """Longest time until the DUT answers again."""
 

@@ -44,6 +44,7 @@ class PortChoice(StrEnum):
 
 class PeriodicLoss(PlanModel):
     every: Count
+    """Number of frames from one loss to the next."""
     frames: Count = 1
     """Number of frames lost at the end of each `every`."""
 
@@ -60,6 +61,7 @@ class DelayShare(PlanModel):
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the frames; all shares add up to 1."""
     min: Duration
+    """Shortest delay."""
     max: Duration | None = None
     """Longest delay; the same as `min` when not given."""
 
@@ -72,6 +74,7 @@ class DelayShare(PlanModel):
 
 class Reordering(PlanModel):
     every: Count
+    """Number of frames, of which one is overtaken."""
     by: Count = 1
     """Number of frames that overtake it; it waits for them 100 ms at most."""
 
@@ -80,6 +83,7 @@ class Faults(PlanModel):
     """Faults of one direction. Each counts the frames that the faults before it have let pass."""
 
     loss: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
+    """Loss at regular intervals, a number of frames or {every, frames}."""
     loss_ratio: Ratio = 0.0
     """Probability that a frame is lost."""
     wrong_port_every: Count | None = None
@@ -89,6 +93,7 @@ class Faults(PlanModel):
     duplicate_every: Count | None = None
     """Every n-th frame is sent twice."""
     reorder: Reordering | None = None
+    """Overtaken frames at regular intervals."""
     delay: list[DelayShare] = Field(default=[])
     """Delays of the frames; the least that the program can do when not given."""
     keep_order: bool = False
@@ -108,6 +113,7 @@ class Outages(PlanModel):
     every: Annotated[Duration, Field(ge=1e-3, le=3600)]
     """Mean time from the end of one to the next, whether frames flow or not."""
     duration: Annotated[Duration, Field(le=3600)]
+    """Time of one outage."""
 
 
 class ReferenceConfig(LimitsModel):
@@ -120,13 +126,17 @@ class ReferenceConfig(LimitsModel):
 
     driver: Literal["reference"] = "reference"
     mode: ReferenceMode = ReferenceMode.FORWARD
+    """`forward` or `nat`, with or without a translation."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    """Seed of the random faults."""
     max_rate: AbsoluteRate | None = None
     """Frames forwarded per second; no limit when not given."""
     rate_scope: RateScope = RateScope.AGGREGATE
+    """`aggregate`: both directions share `max_rate`; `direction`: each direction has it."""
     buffer_frames: Count = 64
     """Frames that pass in a burst above `max_rate`."""
     outages: Outages | None = None
+    """Times at random in which all frames are lost; default: none."""
     connection_rate: AbsoluteRate | None = None
     """Connections set up per second; the first frames of further ones are dropped."""
     connection_burst: Count = 64
@@ -134,6 +144,7 @@ class ReferenceConfig(LimitsModel):
     without_state_every: Count | None = None
     """The frame of every n-th new connection is forwarded, but no state is kept."""
     port_choice: PortChoice = PortChoice.PRESERVE
+    """Port of a new connection: `preserve`, the host's own if it is free, or `random`."""
     forward: Faults = Faults()
     """Faults from left to right."""
     reverse: Faults = Faults()

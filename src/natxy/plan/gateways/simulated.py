@@ -63,6 +63,7 @@ class SimulatedConfig(LimitsModel):
     buffer_frames: Annotated[int, Field(ge=0)] = 0
     """Frames that can wait to be forwarded, both directions together."""
     after_restart: AfterRestart = AfterRestart.FORWARD
+    """Treatment of frames of earlier connections after a restart: `forward`, `misroute` or `drop`."""
     connection_rate_fps: AbsoluteRate = 200_000.0
     """Most connections set up per second."""
     connection_cost: Annotated[float, Field(ge=0)] = 0.0
@@ -80,8 +81,11 @@ class SimulatedConfig(LimitsModel):
     ignores_clear: bool = False
     """Keep all connections when the table is emptied, and say that this was done."""
     stalls: Stalls | None = None
+    """Random moments in which something else runs on the gateway's core; default: none."""
     forward_loss_ratio: Ratio = 0.0
+    """Share of the frames from left to right that are lost."""
     reverse_loss_ratio: Ratio = 0.0
+    """Share of the frames from right to left that are lost."""
     background_loss_ratio: Ratio = 0.0
     """Loss of native IPv6 traffic, instead of the loss of its direction."""
     forward_delay_ns: _DelayNs = 20_000

@@ -100,12 +100,17 @@ class LinkAddresses(PlanModel):
     """
 
     dut: IPInterface
+    """Address of the gateway, e.g. 198.18.0.1/24."""
     tester: IPInterface
+    """Address of the tester, e.g. 198.18.0.2/24."""
     behind: tuple[IPNetwork, ...] = ()
+    """Prefixes behind the tester, with a route for each; default: none."""
     networks: Annotated[int, Field(ge=1, le=65_536), AfterValidator(power_of_two)] = Field(
         default=1, exclude_if=lambda networks: networks == 1
     )
+    """Networks that each prefix is divided into, a power of two, with a route for each."""
     on_link: Annotated[int, Field(ge=0, le=MOST_ON_LINK)] = Field(default=0, exclude_if=lambda hosts: hosts == 0)
+    """Further hosts on the link, from 256 above the prefix on, with IPv6 from 65,536."""
 
     @model_validator(mode="after")
     def _divisible(self) -> LinkAddresses:
@@ -171,7 +176,9 @@ class AddressMapping(PlanModel):
     """IPv6 hosts and the IPv4 addresses that represent them, one for each (RFC 7757)."""
 
     ipv4: IPv4Prefix
+    """IPv4 prefix that represents the IPv6 hosts."""
     ipv6: IPv6Prefix
+    """IPv6 prefix with as many addresses as the IPv4 prefix."""
 
     @model_validator(mode="after")
     def _one_for_one(self) -> AddressMapping:

@@ -28,11 +28,13 @@ class BackgroundPlan(PlanModel):
     """Background traffic as written. `left` and `right` are further addresses of the two links."""
 
     share: Share
-    """Share of the frames of each direction, in tenths of 1 %, such as 10%."""
+    """Share of the frames of each direction, in tenths of 1 %."""
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV6], le=LONGEST_FRAME)] | None = None
-    """Size in bytes, including the FCS; default: the experiment's, at least 84."""
+    """Bytes of a frame, FCS included; default: the experiment's, at least 84."""
     left: LinkAddresses | None = None
+    """IPv6 addresses on this side's link; default: in 2001:2:0:4000::/64."""
     right: LinkAddresses | None = None
+    """IPv6 addresses on this side's link; default: in 2001:2:0:c000::/64."""
 
 
 class Background(PlanModel):

@@ -20,7 +20,11 @@ from natxy.untrusted.validation import got
 
 
 class PlanModel(BaseModel):
-    """Forbids unknown fields, and cannot be changed. The docstring of a field is its description in the JSON Schema."""
+    """Forbids unknown fields, and cannot be changed.
+
+    The docstring of a field is its description in the JSON Schema, and in the tables that tools/plan_fields.py writes:
+    one sentence, which ends with `; default: RULE.` where the model does not have the default.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

@@ -63,20 +63,20 @@ class NoWorseThan(PlanModel):
     baseline: Annotated[str, Field(min_length=1)]
     """Folder of the earlier run, seen from where natxy is started."""
     by: WrittenPercent
-    """Share of the earlier median that may be lost, or added to a time or a loss."""
+    """Share of the earlier median that a rate may lose, or a time or a loss may gain."""
 
 
 class Expect(PlanModel):
     """Thresholds of the headline. A run ends with exit code 6 if the interval of a result lies beyond one of them."""
 
     at_least: Quantity | None = None
-    """Smallest median, in the headline's unit."""
+    """Smallest median, in the headline's unit, e.g. 300k, 3ms or 5%."""
     at_most: Quantity | None = None
     """Largest median, in the headline's unit."""
     ratio_at_least: WrittenPercent | None = None
-    """Smallest share of the `baseline`."""
+    """Smallest median of the shares of the `baseline`."""
     no_worse_than: NoWorseThan | None = None
-    """Earlier run that the result is compared with."""
+    """Folder of an earlier run, and by how much a median may be worse."""
 
     def without_ratio(self) -> Expect | None:
         """Returns what is expected without a baseline; None if that is nothing."""

@@ -27,9 +27,9 @@ class Repeat(PlanModel):
     """A number of repetitions; or with `until`, as many as the precision takes."""
 
     at_most: Annotated[int, Field(ge=1, le=10_000)] = 30
-    """Number of repetitions; with `until`, the highest one."""
+    """Number of repetitions, with `until` the highest."""
     until: Share | None = None
-    """Half the width of the interval that ends the repetitions, as a share of the median, e.g. 3%."""
+    """Half the width of the 95 % interval that ends the repetitions, as a share of the value, e.g. 3%."""
 
     @field_validator("until")
     @classmethod

@@ -37,8 +37,11 @@ class KnownRate(PlanModel):
     """An absolute rate, or a share of the rate that an earlier experiment measured."""
 
     rate: AbsoluteRate | None = None
+    """Rate per second, of frames in each direction or of connections."""
     experiment: str | None = None
+    """Name of an earlier experiment, whose result is taken."""
     percent: Annotated[float, Field(gt=0, le=100)] | None = None
+    """Share of that result in percent."""
 
     @model_validator(mode="after")
     def _one_form(self) -> KnownRate:
@@ -68,16 +71,18 @@ class GoalPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: GoalPreset | None = None
+    """`strict`, `fast` or `robust`; default: as for `goal`."""
     initial_trial: Duration | None = None
-    """Length of the shortest trials, which approach the rate."""
+    """Length of the shortest trials; default: the timing's `trial`, `fast` a 60th of it, `robust` half of
+    `final_trial`, but at least 100 ms."""
     final_trial: Duration | None = None
-    """Length of the trials that decide."""
+    """Length of the trials that decide; default: the timing's `trial`, `robust` a fifth of it."""
     duration_sum: Duration | None = None
-    """Total trial time that decides on one rate."""
+    """Trial time that decides on a rate; default: the timing's `trial`, `robust` five times `final_trial`."""
     trials: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Number of trials that decide on one rate, instead of `duration_sum`."""
+    """Number of deciding trials, instead of `duration_sum`."""
     exceed_ratio: Annotated[float, Field(ge=0, lt=1)] | None = None
-    """Share of a rate's trial time whose trials may lose frames."""
+    """Share of the deciding time that may have loss; default: 0, `robust` 0.5."""
 
     @model_validator(mode="after")
     def _one_sum(self) -> GoalPlan:
@@ -155,15 +160,17 @@ class SearchPlan(PlanModel):
     """A search as written. Rates of a throughput search are per direction."""
 
     kind: Literal["binary", "mlrsearch"] | None = None
-    """Default: mlrsearch with the goal `robust` for `timing: lab`, if the procedure takes it; otherwise binary."""
+    """`binary` (RFC 2544 §26.1) or `mlrsearch` (RFC 9971); default: `mlrsearch` with `timing: lab` where the procedure
+    has it, else `binary`."""
     min_rate: Rate | None = None
     """Lowest rate to try; default: 1000 per second."""
     max_rate: Rate | None = None
-    """Highest rate to try."""
+    """Highest rate to try, at most the line's unless links are of software; default: required."""
     error: Rate | None = None
-    """The search ends when its interval is this narrow; a percentage is of the result."""
+    """Width of the last interval, a rate or a percentage of the result; default: 1%."""
     goal: Annotated[GoalPlan, Shorthand("preset", "Goal")] | None = None
-    """The trials that a rate needs to pass; only for `kind: mlrsearch`, whose default goal is `strict`."""
+    """Trials by which a rate passes: `strict`, `fast`, `robust`, or a mapping; default: `robust` with `timing: lab`
+    without `kind`, else `strict`."""
 
     @model_validator(mode="after")
     def _goal_of_mlrsearch(self) -> SearchPlan:

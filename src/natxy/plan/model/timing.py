@@ -23,29 +23,27 @@ class TimingPlan(PlanModel):
     """A preset's name, or a mapping that replaces parts of a preset."""
 
     preset: TimingPreset | None = None
+    """Preset of the other fields."""
     trial: Annotated[Duration, Field(gt=0)] | None = None
-    """Length of a throughput trial's traffic (RFC 2544 §24)."""
+    """Traffic of a trial, unless connections decide its length (RFC 2544 §24)."""
     drain: Duration | None = None
-    """Wait for residual frames after the traffic (RFC 2544 §23)."""
+    """Wait for residual frames (RFC 2544 §23)."""
     drain_ends_early: bool | None = None
-    """If true, the wait ends as soon as every frame of the trial has arrived; later duplicates do not count."""
+    """Whether a trial ends once all its frames have arrived."""
     settle: Duration | None = None
-    """Pause before a trial (RFC 2544 §23); longer before each further attempt at a step."""
+    """Rest before a trial (RFC 2544 §23), doubled before each further attempt, up to 2 s."""
     learning_frames: bool | None = None
-    """If true, the DUT's addresses are resolved anew before each trial, which also tells it the tester's (RFC 2544
-    §23); otherwise once, when a gateway is set up."""
+    """Whether the DUT's addresses are resolved, from all of the tester's, before each trial or once (RFC 2544 §23)."""
     learning_pause: Duration | None = None
-    """Pause after address resolution, and between phases 1 and 2 (RFC 2544 §23)."""
+    """Wait after addresses were resolved, and between phases 1 and 2."""
     warm_up: Duration | None = None
-    """Traffic that is sent before each trial of traffic and not counted, so that the gateway has learnt its flows."""
+    """Uncounted traffic before each trial of traffic, by which the gateway learns hosts and flows."""
     overrun_floor: Duration | None = None
-    """A last frame that is no later than this never makes a trial invalid."""
+    """Accepted lateness of the last frame, if above 0.001 % of the trial."""
     max_pause: Duration | None = None
-    """Longest pause of the tester's core that is tolerated: a trial is invalid if the bursts after longer pauses could
-    explain its loss."""
+    """Longest pause of the tester's core that excuses no loss."""
     max_backlog: Share | None = None
-    """Share of a trial's traffic time by which its last frame may be delayed, in a search for a rate. A trial fails if
-    the gateway's queue has grown by more, since longer traffic would fill it."""
+    """Accepted delay of the last frame in a search for a rate, as a share of the trial, at least 5 ms."""
 
 
 class Timing(PlanModel):

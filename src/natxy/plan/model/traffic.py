@@ -108,9 +108,13 @@ class ReverseOrders(PlanModel):
     """The order of each field's values from right to left; default: that of the same field from left to right."""
 
     source_address: Order | None = None
+    """Order of the field's values from right to left; default: as from left to right."""
     destination_address: Order | None = None
+    """Order of the field's values from right to left; default: as from left to right."""
     source_port: Order | None = None
+    """Order of the field's values from right to left; default: as from left to right."""
     destination_port: Order | None = None
+    """Order of the field's values from right to left; default: as from left to right."""
 
 
 class Orders(PlanModel):
@@ -118,15 +122,19 @@ class Orders(PlanModel):
     uses the connections (RFC 9693 §4.10)."""
 
     source_address: Order = Order.PSEUDORANDOM
+    """`increasing`, `decreasing` or `pseudorandom`."""
     destination_address: Order = Order.PSEUDORANDOM
+    """`increasing`, `decreasing` or `pseudorandom`."""
     source_port: Order = Order.PSEUDORANDOM
+    """`increasing`, `decreasing` or `pseudorandom`."""
     destination_port: Order = Order.PSEUDORANDOM
+    """`increasing`, `decreasing` or `pseudorandom`."""
     reverse: ReverseOrders | None = None
-    """Orders from right to left, where these differ; a field's `source` is the sender's own."""
+    """Orders of the four fields from right to left, where they differ."""
     state_table: Order = Order.PSEUDORANDOM
-    """Order in which the responder reads its state table, in validation and in phase 2."""
+    """Order in which the responder reads its state table (RFC 9693 §4.10)."""
     initiator: Order | None = None
-    """Order in which the initiator uses its connections in phase 2; default: that of `state_table`."""
+    """Order of the initiator's connections in phase 2; default: that of `state_table`."""
 
     @property
     def of_initiator(self) -> Order:

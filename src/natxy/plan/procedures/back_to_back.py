@@ -19,11 +19,11 @@ LONGEST_BURST_S: Final = 2.0
 class BackToBackConfig(MaximumRate):
     name: Literal["back-to-back"] = "back-to-back"
     longest_burst: Annotated[Count, Unit.FRAMES] | None = None
-    """Frames per direction of the longest burst to try; default: 2 s at the maximum rate."""
+    """Longest burst to try, in frames per direction; default: 2 s at `maximum_rate`."""
     error: Annotated[Count, Unit.FRAMES] = 1
-    """The search ends when its bounds are this many frames apart."""
+    """Frames between the last two bursts."""
     loss_verification: Annotated[int, Field(ge=0, le=100)] = 2
-    """Number of times a burst that lost frames is sent again; it passes as soon as one of them loses nothing."""
+    """Times that a burst with loss is sent again, and may pass."""
 
     list_position: ClassVar = 310
     summary: ClassVar = "the longest burst at the maximum rate that loses nothing (RFC 2544 §26.4, RFC 9004)"

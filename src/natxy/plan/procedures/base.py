@@ -136,8 +136,7 @@ class MaximumRate(ProcedureDeclaration):
     """Declares a procedure that refers to the highest rate of the medium."""
 
     maximum_rate: AbsoluteRate | None = None
-    """The highest rate of the medium, in frames per second per direction; default: the theoretical maximum of the
-    plan's `line_rate`."""
+    """Highest rate of the medium, frames per second per direction; default: that of `line_rate`."""
 
     needs_maximum_rate: ClassVar[bool] = True
     """True if the procedure needs the rate; otherwise the rate is a limit that may be unknown."""
@@ -160,8 +159,7 @@ class FrameTimeout(ProcedureDeclaration):
     """Declares a procedure whose lost frames may include those that arrive late."""
 
     frame_timeout: Duration | None = None
-    """Time after which a frame that arrives counts as lost; without it, frames may arrive until the end of the
-    drain."""
+    """Time after which a frame counts as lost, at least 1 µs; default: the drain's end."""
 
     @field_validator("frame_timeout")
     @classmethod

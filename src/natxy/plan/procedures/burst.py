@@ -15,7 +15,7 @@ from natxy.plan.procedures.figures import Figure
 class BurstConfig(MaximumRate):
     name: Literal["burst"] = "burst"
     frames: Annotated[int, Field(ge=2, le=65536), Unit.FRAMES] = 16
-    """Frames of a burst, per direction; RFC 2544 §21 asks for 16, 64, 256 and 1024."""
+    """Frames of a burst in each direction."""
 
     list_position: ClassVar = 320
     summary: ClassVar = "the smallest gap between bursts at which nothing is lost (RFC 2544 §21)"

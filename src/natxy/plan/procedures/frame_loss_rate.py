@@ -16,7 +16,7 @@ from natxy.plan.procedures.figures import Figure, per_direction
 class FrameLossRateConfig(FrameTimeout, MaximumRate):
     name: Literal["frame-loss-rate"] = "frame-loss-rate"
     step_percent: Annotated[float, Field(ge=0.1, le=10), Unit.PERCENT] = 10.0
-    """Step from one rate to the next lower one, as a share of the maximum rate."""
+    """Step to the next lower rate, in percent of `maximum_rate`, at most 10."""
 
     list_position: ClassVar = 110
     summary: ClassVar = "the loss at 100 %, 90 %, … of a maximum rate (RFC 2544 §26.3)"

@@ -21,7 +21,7 @@ class LatencyStream(ProcedureDeclaration):
     warm_up: Duration | None = None
     """Time before the first tagged frame; default: the timing's `trial`."""
     tagging: Annotated[Duration, Field(gt=0)] | None = None
-    """Time from the first tagged frame to the stream's end; default: the timing's `trial`."""
+    """Time from the first tagged frame to the end; default: the timing's `trial`."""
 
     takes: ClassVar = OF_NETWORK_FLOWS | {"rate"}
 
@@ -35,7 +35,7 @@ class LatencyStream(ProcedureDeclaration):
 class LatencyConfig(LatencyStream):
     name: Literal["latency"] = "latency"
     tagged_frames: Annotated[int, Field(ge=1, le=1_000_000), Unit.FRAMES] = LEAST_TAGGED
-    """Number of frames of a stream that are tagged, evenly spread."""
+    """Frames that are tagged, evenly spread over `tagging`."""
 
     list_position: ClassVar = 200
     summary: ClassVar = "typical and worst case latency of tagged frames at a known rate (RFC 8219 §7.2)"

@@ -30,17 +30,17 @@ class ResetKind(StrEnum):
 class ResetConfig(ProcedureDeclaration):
     name: Literal["reset"] = "reset"
     kind: ResetKind = ResetKind.PROCESS
-    """The kind of reset, which the report states (RFC 6201 §4)."""
+    """`process`, `operating-system`, `hardware` or `power`, for the report (RFC 6201 §4)."""
     command: Annotated[list[str], Field(min_length=1)] | None = None
-    """A program with its arguments that resets the DUT it is run on; default: the gateway's own restart."""
+    """Program and arguments, run on the DUT, that reset it; default: natxy sets the gateway up anew."""
     command_timeout: Annotated[Duration, Field(gt=0)] = 60.0
-    """Time within which the command has to end."""
+    """Time within which the command has to end, unlike what it starts."""
     gateway: Annotated[int, Field(ge=1)] | None = None
-    """Number of the gateway of a chain that is reset, from the left; default: all of them."""
+    """Number of the gateway of a `chain` that is reset, counted from the left; default: all of them."""
     steady: Annotated[Duration, Field(gt=0)] | None = None
-    """Duration of the traffic before the reset; default: the timing's `trial`."""
+    """Time before the reset; default: the timing's `trial`."""
     recovery: Annotated[Duration, Field(gt=0)] | None = None
-    """Duration of the traffic from the reset on, longer than the reset; default: the timing's `trial`."""
+    """Time from the reset on, longer than the reset takes; default: the timing's `trial`."""
 
     list_position: ClassVar = 410
     expects_loss: ClassVar = True

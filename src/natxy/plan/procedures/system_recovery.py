@@ -18,7 +18,7 @@ OVERLOAD_SHARE: Final = 1.1
 class SystemRecoveryConfig(MaximumRate):
     name: Literal["system-recovery"] = "system-recovery"
     recovery: Annotated[Duration, Field(gt=0)] | None = None
-    """Duration of the traffic at half the rate; default: the timing's `trial`."""
+    """Time at half the rate; default: the timing's `trial`."""
 
     list_position: ClassVar = 400
     summary: ClassVar = "from the end of an overload to the last frame lost (RFC 2544 §26.5)"

@@ -15,17 +15,17 @@ from natxy.plan.procedures.figures import Figure
 class TableCapacityConfig(ProcedureDeclaration):
     name: Literal["table-capacity"] = "table-capacity"
     initial_connections: Annotated[Count, Unit.CONNECTIONS] = 10_000
-    """C0: a number of connections that is surely below the capacity."""
+    """Connections to begin with (C0)."""
     max_connections: Annotated[Count, Unit.CONNECTIONS] = 64_000_000
-    """The most connections to try; a table that holds them all has at least this capacity."""
+    """Most connections to try, which decides the default `ports`."""
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    """Doubling ends when the rate falls below this share of the previous rate."""
+    """Share of the rate before at which doubling ends."""
     gamma: Annotated[float, Field(gt=0, lt=1)] = 0.4
-    """Bisection rejects a number of connections whose rate is below this share of the last safe rate."""
+    """Share of the last safe rate at which a number is too large."""
     error: Annotated[Count, Unit.CONNECTIONS] = 1
-    """E: the bisection ends when its bounds are this many connections apart."""
+    """Connections between the last two numbers (E)."""
     shortcut: Literal["validation-answers"] | None = None
-    """Shortcut that begins the bisection at the number of connections that answered when there were too many."""
+    """`validation-answers`: bisect from the number of connections that answered when there were too many."""
 
     list_position: ClassVar = 530
     summary: ClassVar = "how many connections the table holds (RFC 9693 §4.9)"

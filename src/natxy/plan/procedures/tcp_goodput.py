@@ -22,11 +22,11 @@ CongestionControl = Annotated[str, Pattern(r"[a-z0-9_]+", "the name of a congest
 class TcpGoodputConfig(ProcedureDeclaration):
     name: Literal["tcp-goodput"] = "tcp-goodput"
     best_of: Annotated[int, Field(ge=1, le=100)] = 3
-    """Number of tests in a repetition; the one with the highest goodput is the result."""
+    """Tests in a repetition, of which the highest counts."""
     duration: Annotated[Duration, Field(ge=1, multiple_of=1)] = 10.0
-    """Duration of a test, in whole seconds."""
+    """Time of a test, in whole seconds."""
     congestion_control: CongestionControl | None = None
-    """The congestion control of the hosts' TCP, such as cubic; default: the hosts' own setting."""
+    """Congestion control, e.g. cubic; default: the hosts' own."""
 
     list_position: ClassVar = 600
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"

@@ -144,7 +144,7 @@ class TesterMachine(TestbedModel):
     """Assigns the cores of a machine that has the tester."""
 
     tester_cores: TesterCores | None = None
-    """Cores of the engine's workers, or those that send and that receive on each port; default: core 0."""
+    """Cores of the tester: one, a list, or by task; default: the first one."""
 
     def assign_cores(self, usable: Iterable[int], dut_count: int = 0) -> CoreAssignment:
         del dut_count
@@ -155,11 +155,11 @@ class CabledTester(TesterMachine):
     """Describes a tester with two ports of its own, which may be PCI devices."""
 
     io: Io = "af_xdp"
-    """I/O driver of the kernel's interfaces; a pci device needs none."""
+    """`af_xdp` or `af_packet`, for an `interface`."""
     queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Queues of each port."""
+    """Queues of a port."""
     memory_channels: Annotated[int, Field(ge=1, le=255)] | None = None
-    """Memory channels of the machine, over which DPDK spreads the frames of pci devices; default: it assumes 4."""
+    """The machine's memory channels, for frames of `pci` ports (DPDK's `-n`); default: DPDK assumes 4."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
@@ -173,7 +173,7 @@ class SharedMachine(TesterMachine):
     """Assigns the cores of a machine that tester and gateway share."""
 
     dut_cores: Cores | None = None
-    """Cores of the gateway; default: a core that the tester does not use, if possible."""
+    """Cores of the gateway, one or a list; default: as many others as `cores` ask for."""
 
     def assign_cores(self, usable: Iterable[int], dut_count: int = 1) -> CoreAssignment:
         return assign_cores(usable, self.tester_cores, self.dut_cores, dut_count=dut_count)

@@ -24,6 +24,6 @@ class CardSettings(PlanModel):
     """Settings of both of the DUT's interfaces, which get their own back afterwards; ethtool makes them."""
 
     rss_fields: Literal["sd", "sdfn"] | None = None
-    """The fields by which a card spreads UDP over its queues: addresses, or addresses and ports."""
+    """Fields by which UDP is spread over queues: `sd`, addresses, or `sdfn`, addresses and ports."""
     offloads: dict[OffloadName, Annotated[Literal["on", "off"], BeforeValidator(_as_word)]] = Field(default={})
-    """Offloads by the names that `ethtool -k` prints, each `on` or `off`."""
+    """Offloads as `ethtool -k` names them, each `on` or `off`; default: none."""

@@ -19,16 +19,20 @@ class CabledPort(TesterPort):
     """Names a port of the tester's. Frames go to `dut_mac`; without it, the DUT is asked for its address."""
 
     dut_mac: Mac | None = None
+    """Address that frames go to, e.g. the virtual one of two routers; default: the one that the DUT answers with."""
 
 
 class CabledPair(PlanModel):
     """Names two further ports and the DUT's interfaces at the other ends of their cables."""
 
     tester: TesterLocation | None = Field(default=None, exclude_if=lambda tester: tester is None)
-    """The tester that has the ports; default: this machine. Pairs with the same tester have the same engine."""
+    """Tester that has the two ports; default: this machine."""
     left: TesterPort
+    """Port of the tester."""
     right: TesterPort
+    """Port of the tester."""
     dut: DutPair
+    """Interfaces of the DUT, `{left, right}`."""
 
 
 class HardwareConfig(CabledTester):
@@ -36,12 +40,15 @@ class HardwareConfig(CabledTester):
 
     kind: Literal["hardware"]
     left: CabledPort
+    """Port of the tester."""
     right: CabledPort
+    """Port of the tester."""
     dut: DutLocation
+    """DUT and its interfaces."""
     more_pairs: Annotated[list[CabledPair], Field(max_length=MOST_PAIRS - 1)] = Field(
         default=[], exclude_if=lambda pairs: not pairs
     )
-    """Further pairs of ports, for experiments with `pairs`."""
+    """Further ports, for `pairs`; default: none."""
 
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:

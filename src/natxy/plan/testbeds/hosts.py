@@ -17,8 +17,11 @@ class HostsConfig(TestbedModel):
 
     kind: Literal["hosts"]
     left: HostLocation
+    """Host and its interface."""
     right: HostLocation
+    """Host and its interface."""
     dut: DutLocation
+    """DUT and its interfaces."""
 
     has_ports: ClassVar[bool] = False
 

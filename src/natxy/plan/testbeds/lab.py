@@ -21,8 +21,9 @@ class LabConfig(SharedMachine):
 
     kind: Literal["lab"] = "lab"
     io: Io = "af_xdp"
+    """`af_xdp`, for frames of up to 3524 bytes, or `af_packet`."""
     queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Queues of each port; more than 1 needs af_packet."""
+    """Queues of a port, of which several need `af_packet`."""
 
     nominal_line_rate: ClassVar[bool] = True
     runs_guests: ClassVar[bool] = True

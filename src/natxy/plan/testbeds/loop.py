@@ -20,10 +20,11 @@ class LoopConfig(CabledTester):
 
     kind: Literal["loop"]
     medium: Medium = "veth"
+    """`veth`: a veth pair; `memif`: shared memory; `cable`: the ports `left` and `right`."""
     left: TesterPort | None = None
-    """Port at one end of the cable, with `medium: cable`."""
+    """Port at an end of the cable."""
     right: TesterPort | None = None
-    """Port at the other end of the cable."""
+    """Port at an end of the cable."""
 
     has_gateway: ClassVar[bool] = False
 

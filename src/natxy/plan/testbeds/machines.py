@@ -24,13 +24,17 @@ class SshTarget(PlanModel):
     """`user@host`, or a mapping. What is not given comes from `~/.ssh/config`; the host's key must be a known one."""
 
     host: Annotated[str, Pattern(r"[^\s-]\S*", "the name or address of a host, such as dut.lab")]
+    """Name or address of the machine."""
     user: str | None = None
+    """User who logs in; default: as ssh is configured."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port of the ssh server; default: as ssh is configured."""
     config: Path | None = None
-    """Configuration file to use instead of ~/.ssh/config."""
+    """Configuration of ssh; default: `~/.ssh/config`."""
     connect_timeout: Duration = 10.0
+    """Longest time to connect."""
     as_root: list[str] = Field(default=[])
-    """Prefix that runs a command as root, e.g. [sudo, -n]; none when the user is root."""
+    """Command that runs another one as root, e.g. [sudo, -n] or [doas]; default: none."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -68,16 +72,19 @@ class DutLocation(PlanModel):
     """The DUT and its interfaces: reached by ssh, in a network namespace of this machine, or on this machine itself."""
 
     left: InterfaceName
+    """Interface of the DUT."""
     right: InterfaceName
+    """Interface of the DUT."""
     ssh: SshTarget | None = None
+    """`user@host`, or a mapping; default: this machine."""
     namespace: str | None = None
-    """A network namespace on this machine."""
+    """Network namespace on this machine."""
     addresses: LinkSetUp = LinkSetUp.SET
+    """`set`: natxy sets addresses and routes, and removes them; `keep`: the DUT has its own."""
     one_armed: bool = False
-    """The DUT has one interface for both sides, with the addresses of both links; a switch joins it to the tester's two
-    ports."""
+    """Whether the DUT has one interface for both links."""
     cards: CardSettings | None = None
-    """The settings of the cards of both interfaces while the plan is measured; default: as they are."""
+    """Settings of the cards while the plan is measured; default: as they are."""
 
     @model_validator(mode="after")
     def _one_place(self) -> DutLocation:
@@ -106,8 +113,9 @@ class TesterLocation(PlanModel):
     """Describes a further tester, which is reached by ssh and has natxy-engine installed."""
 
     ssh: SshTarget
+    """`user@host`, or a mapping."""
     engine: Annotated[str, Pattern(r"[^\s-]\S*", "a program, such as natxy-engine or its path")] = "natxy-engine"
-    """The program there, by its path if the login shell does not find it."""
+    """Program natxy-engine there, or its path."""
     cores: Cores | None = None
     """Cores of the engine's workers; default: the first one."""
 
@@ -129,11 +137,15 @@ class DutPair(PlanModel):
     """Names two further interfaces of the DUT's."""
 
     left: InterfaceName
+    """Interface of the DUT."""
     right: InterfaceName
+    """Interface of the DUT."""
 
 
 class HostLocation(PlanModel):
     """A host that is reached by ssh, and its interface on the cable to the DUT."""
 
     ssh: SshTarget
+    """`user@host`, or a mapping."""
     interface: InterfaceName
+    """Interface on the cable to the DUT."""

@@ -37,10 +37,13 @@ class TesterPort(PlanModel):
     """
 
     pci: PciAddress | None = None
+    """PCI address of a device with a DPDK driver, e.g. 0000:41:00.0."""
     interface: InterfaceName | None = None
+    """Interface of the kernel, without addresses."""
     mac: Mac | None = None
+    """Address that frames come from; default: the port's own."""
     vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
-    """The VLAN of the port's frames (IEEE 802.1Q), whose tag makes each 4 bytes longer than its `frame_size`."""
+    """VLAN of the frames (IEEE 802.1Q)."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:

@@ -18,11 +18,11 @@ class SimulatedTestbedConfig(TestbedModel):
 
     kind: Literal["simulated"] = "simulated"
     tester_limit: AbsoluteRate | None = None
-    """Most frames per second that the simulated tester sends on one stream."""
+    """Most frames per second on a stream; default: no limit."""
     dut_cores: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Cores of the gateway, whose limits are given for one core."""
+    """Cores of the gateway, whose limits are those of one core."""
     noise: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Relative spread of the gateway's limits from trial to trial."""
+    """Share by which the gateway's limits vary from trial to trial, uniformly, at most."""
 
     in_virtual_time: ClassVar[bool] = True
 

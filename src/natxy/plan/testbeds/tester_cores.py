@@ -33,14 +33,18 @@ class CoresOfPort(PlanModel):
     """The cores that send, and those that receive, on one port of the tester."""
 
     send: Cores
+    """Cores that send on the port."""
     receive: Cores
+    """Cores that receive on the port."""
 
 
 class CoresOfTasks(PlanModel):
     """The cores of each task of the tester. A core may have several tasks."""
 
     left: CoresOfPort
+    """Cores of the port on this side."""
     right: CoresOfPort
+    """Cores of the port on this side."""
 
     def tasks(self) -> Iterator[tuple[str, str, list[int]]]:
         """Yields the side, the name and the cores of each task."""

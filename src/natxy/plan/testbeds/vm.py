@@ -41,9 +41,11 @@ class VmConfig(SharedMachine):
     cpus: Annotated[int, Field(ge=1, le=64)] | None = None
     """Virtual CPUs; default: one for each of the gateway's cores."""
     memory: Memory = "1G"
+    """Memory of the virtual machine, e.g. 512M or 4G."""
     queues: Annotated[int, Field(ge=1, le=16)] = 1
     """Queues of each NIC of the gateway; more than 1 needs `nic: virtio`."""
     nic: Nic = "virtio"
+    """Kind of its NICs: `virtio`, `e1000e` or `vmxnet3`."""
     accelerator: Accelerator | None = None
     """`kvm`, or `tcg`, QEMU's own execution of instructions; default: kvm where it works."""
     user: str = "root"
@@ -62,6 +64,7 @@ class VmConfig(SharedMachine):
     right: InterfaceName = "right"
     """The gateway's interface to the responder: the one with the MAC address 02:00:00:00:02:02."""
     addresses: LinkSetUp = LinkSetUp.SET
+    """`set`: natxy gives the interfaces addresses and routes; `keep`: the system of an own image has them."""
 
     nominal_line_rate: ClassVar[bool] = True
     outlives_gateways: ClassVar[bool] = True

@@ -43,7 +43,10 @@ def plan_schema() -> Schema:
             name: {"$ref": f"#/$defs/{_EXPERIMENT}/properties/{name}"} for name in fields if name not in OWN_FIELDS
         },
     }
-    schema["properties"]["defaults"] = {"$ref": "#/$defs/Defaults"}
+    schema["properties"]["defaults"] = {
+        "$ref": "#/$defs/Defaults",
+        "description": "Fields of every experiment that does not give its own; default: none.",
+    }
     fields["sweep"]["anyOf"].append({"type": "array", "items": {"$ref": "#/$defs/Defaults"}, "minItems": 1})
     # `defaults` may give the other fields that the model requires.
     experiment["required"] = ["name"]
