@@ -36,15 +36,18 @@ SANITIZED := --buildtype=debugoptimized -Db_lundef=false
 CLANG := CC=clang CXX=clang++
 UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
-	packages-aarch64 engine engine-programs engine-tests portable portable-tests aarch64-tests man deb deb-test \
-	made-deb install-tests release container container-test jool vm demo demo-setup test test-fresh test-long test-alone cards \
+.PHONY: help help-all setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
+	packages-aarch64 engine engine-programs engine-tests portable portable-test aarch64-test man deb deb-test \
+	made-deb install-test release container container-test jool vm demo demo-setup test test-fresh test-long test-alone cards \
 	faults lint lint-python lint-engine format instrumented built-sanitize built-tsan built-fuzz sanitize tsan fuzz \
 	kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
 
-help: ## list the verbs
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+help: ## list the verbs that most people need
+	@grep -E '^[a-z0-9-]+:[^#]*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 16
+
+help-all: ## list all verbs
+	@grep -E '^[a-z0-9-]+:[^#]*##+ ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*##+ /\1\t/' | expand -t 16
 
 setup: packages ## install what measuring needs: Debian packages, .venv, natxy-engine
 	@$(MAKE) --no-print-directory --jobs=2 engine
@@ -63,7 +66,7 @@ demo-setup:
 	@$(MAKE) --no-print-directory --jobs=2 engine PROGRAMS=natxy-engine
 	@$(if $(filter demo-setup,$(MAKECMDGOALS)),echo "Ready. Next: make demo",:)
 
-portable: $(ISAS:%=portable-%) ## build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
+portable: $(ISAS:%=portable-%) ### build the engine for any x86-64 machine, into build/portable; it chooses its instructions at start
 	@for program in natxy-engine natxy-reference; do \
 		install -m 755 build/engine-x86-64-v2/natxy-launcher build/portable/$$program; \
 	done
@@ -77,67 +80,67 @@ portable-%: | packages
 		install -m 755 build/engine-$*/$$program build/portable/$$program.$*; \
 	done
 
-portable-tests: setup-dev portable ## run the engine's tests as built for each level of x86-64 that this CPU has
+portable-test: setup-dev portable ### run the engine's tests as built for each level of x86-64 that this CPU has
 	@tools/portable_tests.sh $(ISAS)
 
-aarch64-tests: packages-aarch64 ## build the engine for Arm servers, and run its tests that need no ports, by emulation
+aarch64-test: packages-aarch64 ### build the engine for Arm servers, and run its tests that need no ports, by emulation
 	@tools/aarch64_tests.sh
 
-man: .venv/.installed ## write man pages, from what `natxy VERB --help` prints, into build/man
+man: .venv/.installed ### write man pages, from what `natxy VERB --help` prints, into build/man
 	@rm -rf build/man
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv/bin/python -m tools.package.manual build/man
 
-deb: packages-deb portable man ## make a Debian package, into build/deb: four minutes the first time
+deb: packages-deb portable man ### make a Debian package, into build/deb: four minutes the first time
 	@tools/step.sh "making the Debian package" tools/package/deb.sh $(PYTHON)
 	@ls -l build/deb/*.deb
 
-deb-test: made-deb packages-vm ## install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
+deb-test: made-deb packages-vm ### install the package of `make deb` in a fresh Debian 12, measure the quickstart there, purge it
 	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
 
-install-tests: made-deb packages-vm ## time each way of installing, from nothing to a report, in fresh roots: half an hour
+install-test: made-deb packages-vm ### time each way of installing, from nothing to a report, in fresh roots: half an hour
 	@rm -rf build/wheel
 	@NATXY_WHEEL_ENGINE=portable tools/step.sh "making a wheel" .venv/bin/python -m hatchling build -t wheel -d build/wheel
 	@tools/package/fresh/clone.sh
 	@tools/package/fresh/deb.sh build/deb/natxy_*.deb
 	@tools/package/fresh/wheel.sh build/wheel/natxy-*.whl
 
-release: packages-deb ## make all files of a release twice, compare and try them: build/release; SNAPSHOT=1 needs no tag
+release: packages-deb ### make all files of a release twice, compare and try them: build/release; SNAPSHOT=1 needs no tag
 	@SNAPSHOT=$(SNAPSHOT) tools/package/release.sh $(PYTHON)
 
-container: made-deb ## make an image for podman from the package of `make deb`, without a registry: localhost/natxy
+container: made-deb ### make an image for podman from the package of `make deb`, without a registry: localhost/natxy
 	@tools/packages.sh $(CONTAINER_PACKAGES)
 	@tools/package/container.sh build/deb/natxy_*.deb
 
-container-test: made-deb ## make the image, measure the quickstart in it, and take each of its privileges away
+container-test: made-deb ### make the image, measure the quickstart in it, and take each of its privileges away
 	@tools/packages.sh $(CONTAINER_PACKAGES)
 	@tools/package/fresh/container.sh build/deb/natxy_*.deb $(PODMAN_OPTIONS)
 
 made-deb:
 	@ls build/deb/natxy_*.deb > /dev/null 2>&1 || { echo "there is no package in build/deb: run \`make deb\` first" >&2; exit 1; }
 
-jool: packages-jool ## build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
+jool: packages-jool ### build Jool for user-mode Linux, for machines that load no kernel modules: a minute, into ~/.cache/natxy
 	@guest/build.sh
 
-vm: packages-vm ## build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
+vm: packages-vm ### build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
 	@guest/vm.sh
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts
 	@tools/test.sh short
 
-test-fresh: packages-vm ## run `make test` on a fresh root of Debian 12: does it need anything that it does not install?
+test-fresh: packages-vm ### run `make test` on a fresh root of Debian 12: does it need anything that it does not install?
 	@tools/package/fresh/tests.sh
 
 test-long: setup-dev jool vm ## run tests that take longer: kills, siitperf's programs, user-mode Linux, a virtual machine
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh long
 
-test-alone: setup-dev ## run the tests that other programs would disturb: calibration, siitperf's scripts beside plans, a real table
+test-alone: setup-dev ### run the tests that other programs would disturb: calibration, siitperf's scripts beside plans, a real table
 	@tools/test.sh alone
 
-cards: setup-dev vm portable-x86-64-v3 ## drive PCI network cards, which QEMU emulates, by DPDK's own drivers: half an hour
+cards: setup-dev vm portable-x86-64-v3 ### drive PCI network cards, which QEMU emulates, by DPDK's own drivers: half an hour
 	@tools/test.sh cards
 
-faults: setup-dev vm ## break a DUT that QEMU boots and ssh reaches: does each run end as it should? half an hour
+faults: setup-dev vm ### break a DUT that QEMU boots and ssh reaches: does each run end as it should? half an hour
 	@tools/test.sh faults
 
 lint: lint-python lint-engine ## run ruff, mypy --strict, clang-format, clang-tidy, the checks of rooms and docstrings: a line for each finding
@@ -165,14 +168,14 @@ format: setup-dev ## rewrite the sources as the linters want them
 	.venv/bin/ruff format .
 	clang-format -i $(CPP) $(HPP)
 
-instrumented: built-sanitize built-tsan built-fuzz ## build what `make sanitize`, `make tsan` and `make fuzz` run
+instrumented: built-sanitize built-tsan built-fuzz ### build what `make sanitize`, `make tsan` and `make fuzz` run
 
 built-sanitize: setup-dev
 	@[ -f build/engine-sanitize/build.ninja ] || $(CLANG) tools/step.sh "configuring the build for AddressSanitizer" \
 		meson setup build/engine-sanitize engine $(SANITIZED) -Db_sanitize=address,undefined
 	@tools/build.sh "building the engine and its tests for AddressSanitizer" build/engine-sanitize
 
-sanitize: built-sanitize ## run the engine's tests, and trials in a lab, under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: built-sanitize ### run the engine's tests, and trials in a lab, under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(UBSAN) meson test -C build/engine-sanitize --no-rebuild --print-errorlogs
 	$(UBSAN) NATXY_ENGINE=build/engine-sanitize/natxy-engine \
 		.venv/bin/pytest -q tests/frames/frames_test.py -k both_phases
@@ -184,7 +187,7 @@ built-tsan: setup-dev
 	@tools/build.sh "building the tests for ThreadSanitizer" build/engine-tsan state_state_table_test trial_worker_test \
 		measure_core_probe_test
 
-tsan: built-tsan ## run the tests of what the engine's threads share without DPDK under ThreadSanitizer
+tsan: built-tsan ### run the tests of what the engine's threads share without DPDK under ThreadSanitizer
 	meson test -C build/engine-tsan --no-rebuild --print-errorlogs state/state_table trial/worker measure/core_probe
 
 built-fuzz: setup-dev
@@ -192,22 +195,22 @@ built-fuzz: setup-dev
 		meson setup build/engine-fuzz engine $(SANITIZED) -Dfuzz=true -Db_sanitize=address,undefined
 	@tools/build.sh "building the fuzz targets" build/engine-fuzz
 
-fuzz: built-fuzz ## mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each, FUZZ_SEED
+fuzz: built-fuzz ### mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each, FUZZ_SEED
 	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) NATXY_FUZZ_SEED=$(FUZZ_SEED) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
 		tests/runs/damaged_test.py
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-kills: setup-dev jool ## end natxy at every change that it makes outside a run's folder, for an hour: is everything given back?
+kills: setup-dev jool ### end natxy at every change that it makes outside a run's folder, for an hour: is everything given back?
 	@ninja -C build/engine --quiet task_bench
 	@tools/test.sh kills
 
-mutants: setup-dev engine-tests ## change the sources in SAMPLE (300, or all) places, one by one: do the tests notice?
+mutants: setup-dev engine-tests ### change the sources in SAMPLE (300, or all) places, one by one: do the tests notice?
 	@status=0; \
 	.venv/bin/python -m tools.mutants.python --sample $(SAMPLE) --seed $(SEED) || status=1; \
 	.venv/bin/python -m tools.mutants.engine || status=1; \
 	exit $$status
 
-soak: setup ## keep one engine busy for MINUTES (60), and judge whether memory, descriptors and clock stay as they are
+soak: setup ### keep one engine busy for MINUTES (60), and judge whether memory, descriptors and clock stay as they are
 	.venv/bin/python -m tools.soak --minutes $(MINUTES)
 
 bench: setup-dev portable ## measure the engine's speed, by part and beside testpmd, and the cost of each search
@@ -220,7 +223,7 @@ bench: setup-dev portable ## measure the engine's speed, by part and beside test
 	.venv/bin/python -m tools.bench.isa_benchmark
 	.venv/bin/python -m tools.bench.search_benchmark
 
-profile: setup ## measure where the cycles of the engine's tasks go, by Debian's linux-perf
+profile: setup ### measure where the cycles of the engine's tasks go, by Debian's linux-perf
 	ninja -C build/engine --quiet task_bench
 	.venv/bin/python -m tools.bench.cycles
 
@@ -240,7 +243,7 @@ docs: setup ## regenerate the schemas, the tables of fields and figures, and tho
 	.venv/bin/python -m tools.package.fresh.table
 
 # In a venv of its own: measuring and testing need none of these packages.
-docs-site: ## make a site of the documentation, which needs no network: open build/site/index.html
+docs-site: ### make a site of the documentation, which needs no network: open build/site/index.html
 	@[ build/site-venv/.installed -nt requirements-docs.txt ] || { \
 		tools/step.sh "making a venv for the documentation's site" $(PYTHON) -m venv build/site-venv && \
 		tools/step.sh "installing Sphinx into it" build/site-venv/bin/pip install --disable-pip-version-check \
@@ -249,10 +252,10 @@ docs-site: ## make a site of the documentation, which needs no network: open bui
 	@build/site-venv/bin/sphinx-build -q -W --keep-going -b html -c tools/site -d build/site-doctrees . build/site
 	@echo "The site is in build/site; open build/site/index.html, or: $(PYTHON) -m http.server --directory build/site"
 
-docs-site-test: setup-dev docs-site ## open the site in Chromium: does its search find pages, and can everyone read them?
+docs-site-test: setup-dev docs-site ### open the site in Chromium: does its search find pages, and can everyone read them?
 	.venv/bin/python -m tools.site.opened build/site
 
-gallery: setup-dev ## measure what build/gallery lacks of the gallery, and take its pictures and those of the tutorial
+gallery: setup-dev ### measure what build/gallery lacks of the gallery, and take its pictures and those of the tutorial
 	.venv/bin/natxy campaign tools/gallery/gallery.yaml --output build/gallery
 	.venv/bin/python -m tools.gallery build/gallery
 
