@@ -135,7 +135,7 @@ class NeighborSide(Message):
 
 class NeighborsResolve(Message):
     neighbors: list[NeighborSide]
-    timeout_s: Annotated[float, Field(gt=0, le=60)] = 3.0
+    timeout_s: Annotated[float, Field(ge=1e-3, le=60)] = 3.0
 
 
 class ResolvedNeighbor(Message):

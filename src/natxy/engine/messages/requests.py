@@ -117,7 +117,7 @@ class StreamSpec(Message):
     role: StreamRole = StreamRole.FOREGROUND
     kind: StreamKind = StreamKind.FLOWS
     frame: FrameFormat
-    rate_fps: Annotated[float, Field(gt=0, le=1e10)]
+    rate_fps: Annotated[float, Field(ge=1e-3, le=1e10)]
     frames: Annotated[int, Field(ge=1, lt=2**48)]
     flows: FlowSpace | None = None
     interleaved_with: str | None = None
@@ -125,7 +125,7 @@ class StreamSpec(Message):
     selection: Selection = Selection.RANDOM
     order: Order = Order.PSEUDORANDOM
     active_connections: Annotated[int, Field(ge=1, lt=2**48)] | None = None
-    max_loss_ratio: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    max_loss_ratio: Annotated[float, Field(ge=0, le=0.999999999)] = 0.0
     max_backlog_s: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
     frame_timeout_s: Annotated[float, Field(ge=1e-6, le=2_592_000)] | None = None
     start_s: Annotated[float, Field(ge=0, le=86400)] = 0.0
@@ -146,7 +146,7 @@ class TrialLimits(Message):
 
     max_overrun_ratio: Annotated[float, Field(ge=0, le=1)] = 1e-5
     overrun_floor_s: Annotated[float, Field(ge=0, le=1)] = 0.0
-    max_pause_s: Annotated[float, Field(gt=0, le=10)] = 0.001
+    max_pause_s: Annotated[float, Field(ge=1e-6, le=10)] = 0.001
     link_may_fall: bool = False
 
 
