@@ -45,6 +45,14 @@ EVERY_DRIVER: Final = """
      loss_tolerance: {reverse: 1%}}
   - {name: jool-table, gateway: jool, translation: nat64, procedure: tear-down-rate, connections: 200, phase1_rate: 400}
 """
+# A chain has the interfaces while it is measured, and the last gateway has them again.
+CHAINS: Final = """
+  - {name: xlat, gateway: {driver: chain, gateways: [jool-siit, jool]}, procedure: throughput, connections: 200,
+     phase1_rate: 400, loss_tolerance: 1%}
+  - {name: nat, gateway: {driver: chain, gateways: [linux-forward, nftables]}, procedure: throughput, connections: 200,
+     phase1_rate: 400}
+  - {name: forward, gateway: linux-forward, procedure: throughput}
+"""
 ENDLESS: Final = """
   - {name: steady, gateway: linux-forward, procedure: throughput, timing: {preset: lab, trial: 5s}}
 """
@@ -123,6 +131,23 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     assert len({settings(each)["boot"] for each in experiments}) == 1
     assert gateways[-1].duts[0].version.startswith("Jool 4.1")
     assert (image_folder() / "disk.img").stat().st_mtime_ns == before
+
+
+def test_several_gateways_have_a_namespace_each_in_one_machine(tmp_path: Path) -> None:
+    done = natxy("run", written(tmp_path, CHAINS), "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    xlat, nat, forward = RunReader(tmp_path / "out").run.experiments
+    for each in (xlat, nat, forward):
+        assert each.state == State.DONE, done.stdout
+        assert each.values[0]
+    assert [dut.name for dut in xlat.duts] == ["jool-siit", "jool"]
+    assert "2001:2:0:46::a00:2/128" in xlat.duts[0].configuration
+    loads = [trial.dut_load for _, _, trial in nat.all_trials if trial.dut_load]
+    assert {tuple(interface.name for interface in load.interfaces) for load in loads} == {
+        ("left", "dut1-right", "dut2-left", "right")
+    }
+    # One boot has to do for all of them.
+    assert len({settings(each)["boot"] for each in (xlat, nat, forward)}) == 1
 
 
 def test_a_machine_that_loses_its_power_in_a_trial_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:

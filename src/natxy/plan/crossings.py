@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says as data what a gateway does to the frames that cross it: it routes them, hides their hosts, or translates them."""
+"""Says as data what a gateway does to frames that cross it: it routes them, hides their hosts, or translates them."""
 
 from __future__ import annotations
 

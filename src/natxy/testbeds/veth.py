@@ -19,7 +19,7 @@ SILENT_SYSCTLS: Final = {
     "net.ipv4.conf.all.arp_ignore": 8,
 }
 # Offloads leave checksums unfinished and merge frames; on the veth pair a frame must look as it does on a wire.
-_OFFLOADS_OFF: Final = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
+OFFLOADS_OFF: Final = [word for offload in ("tx", "rx", "gro", "gso", "tso", "sg") for word in (offload, "off")]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def join(end: VethEnd, peer: VethEnd, *, queues: int, mtu: int) -> None:
     there = ["peer", "name", peer.name, "address", peer.mac, *numbers, "netns", peer.transport.namespace]
     end.transport.run(["ip", "link", "add", end.name, "address", end.mac, *numbers, "type", "veth", *there])
     for each in (end, peer):
-        each.transport.run(["ethtool", "-K", each.name, *_OFFLOADS_OFF])
+        each.transport.run(["ethtool", "-K", each.name, *OFFLOADS_OFF])
         each.transport.run(["ip", "link", "set", each.name, "mtu", str(mtu), "up"])
 
 

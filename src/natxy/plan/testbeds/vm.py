@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from natxy.plan.gateways.chain import MOST_HOPS
 from natxy.plan.model.base import Pattern
 from natxy.plan.model.problems import Problem
 from natxy.plan.testbeds.base import SharedMachine
@@ -85,6 +86,11 @@ class VmConfig(SharedMachine):
     @property
     def driver_sets_links(self) -> bool:
         return self.addresses == LinkSetUp.SET
+
+    @property
+    def most_hops(self) -> int:
+        # natxy puts each gateway into a network namespace of a system that it sets up itself.
+        return MOST_HOPS if self.driver_sets_links else 1
 
     @property
     def engine_ports(self) -> EnginePorts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +13,11 @@ from typing import Any, Final
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.linux.counters import TIMES
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.dut.linux.hardware import describe_hardware
-from natxy.dut.linux.load import LoadWatch, ReadingCost
+from natxy.dut.linux.load import LoadWatch, LoadWatches, ReadingCost
 from natxy.dut.networks import check_free, other_uses
+from natxy.dut.registry import Box
 from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
@@ -25,6 +27,7 @@ from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted
+from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.cores import CoreAssignment, named_cores
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.system.core_watch import Absence, CoreWatch
@@ -38,6 +41,7 @@ from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
+from natxy.testbeds.vm.chain import GuestChain
 from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
@@ -50,7 +54,8 @@ _VHOST: Final = Path("/dev/vhost-net")
 class VmLab(EngineTestbed):
     """A virtual machine; a process has one at a time. `dut_cores`: the cores that it gets where the plan names none.
 
-    The machine stays up and runs the gateways one after the other.
+    The machine stays up and runs the gateways one after the other. Several gateways of a path have a network namespace
+    each in it.
     """
 
     def __init__(self, config: VmConfig, addresses: AddressPlan, dut_cores: int = 1) -> None:
@@ -65,6 +70,7 @@ class VmLab(EngineTestbed):
         self._tester = NetnsTransport(self._namespaces.tester, self._machine)
         self._image = find_image(config)
         self.transport = VirtualMachine(config, self._image, self._cpus)
+        self._chain: GuestChain | None = None
         self._reading_cost: ReadingCost | None = None
         self._accelerator = choose_accelerator(config.accelerator)
         # vhost is made for the virtual CPUs of KVM.
@@ -92,6 +98,7 @@ class VmLab(EngineTestbed):
         self.gateway_cores = self.transport.hot_plug.cores()
 
     def renew(self) -> None:
+        self._dissolve()
         self.transport.hot_plug.give_back()
         self.gateway_cores = self.transport.hot_plug.cores()
 
@@ -99,6 +106,24 @@ class VmLab(EngineTestbed):
         uses = other_uses(self.transport, self.interfaces, sets_links=self._config.driver_sets_links)
         check_free(self.transport, uses, addresses)
         return registry.create(config, self.transport, self.interfaces, addresses)
+
+    def create_path(self, path: GatewayPath) -> Gateway[Any]:
+        self._dissolve()
+        if len(path.hops) == 1:
+            return super().create_path(path)
+        self._chain = GuestChain(self.transport, self.interfaces, len(path.hops), path.ends.mtu)
+        self._chain.make()
+        return registry.create_chain(path, self._chain.boxes)
+
+    def _dissolve(self) -> None:
+        """Gives the interfaces of a chain back to the virtual machine's own namespace."""
+        chain, self._chain = self._chain, None
+        if chain:
+            chain.dissolve()
+
+    @property
+    def _boxes(self) -> Sequence[Box]:
+        return self._chain.boxes if self._chain else [Box(self.transport, self.interfaces)]
 
     def engine_argv(self) -> list[str]:
         return ["ip", "netns", "exec", self._namespaces.tester, *super().engine_argv()]
@@ -130,15 +155,20 @@ class VmLab(EngineTestbed):
             return cores.end()
 
         watch = GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
-        spent = LoadWatch(self.transport, self.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
-        self._reading_cost = spent.cost()
-        return watch.with_load(spent)
+        spent = [
+            LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
+            for box in self._boxes
+        ]
+        self._reading_cost = spent[0].cost()
+        return watch.with_load(spent[0] if len(spent) == 1 else LoadWatches(spent))
 
-    def counting(self) -> CountWatch:
-        return CountWatch(self.transport, self.interfaces)
+    def counting(self) -> CountWatch | CountWatches:
+        watches = [CountWatch(box.transport, box.interfaces) for box in self._boxes]
+        return watches[0] if len(watches) == 1 else CountWatches(watches)
 
     def dut_hardware(self) -> dict[str, str]:
-        return describe_hardware(self.transport, self.interfaces)
+        first = self._boxes[0]
+        return describe_hardware(first.transport, first.interfaces)
 
     def description(self) -> dict[str, str]:
         return {

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs commands in a network namespace of a machine that another transport reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from natxy.dut.transport.base import CompletedCommand, HeldSysctls, Transport
+from natxy.dut.transport.sysctls import OwnSysctls
+
+
+class NamespacedTransport:
+    """A `Transport` to a namespace that ends with its machine, so that nothing of it is in the ledger."""
+
+    def __init__(self, host: Transport, namespace: str) -> None:
+        self.namespace = namespace
+        self.network = OwnSysctls(self)
+        self._host = host
+
+    @property
+    def machine(self) -> HeldSysctls:
+        return self._host.machine
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        inside = ["ip", "netns", "exec", self.namespace, *argv]
+        return self._host.run(inside, input=input, timeout_s=timeout_s, check=check)
+
+    def describe(self) -> str:
+        return f"network namespace {self.namespace} of {self._host.describe()}"
