@@ -110,10 +110,13 @@ def test_a_stateless_translation_there_and_back_keeps_the_hosts_addresses() -> N
         (("tayga", "linux-forward"), {"translation": "nat46"}, ["nat46", None]),
         (("linux-forward", "jool"), {"translation": "nat64"} | CONNECTED, [None, "nat64"]),
         (("jool-siit", "linux-forward", "jool"), CONNECTED, ["clat", None, "nat64"]),
+        (("tayga", {"driver": "command"}), {}, ["clat", "siit"]),
+        (("tayga", {"driver": "command", "stateful": True, "clear": [["x"]]}), CONNECTED, ["clat", "nat64"]),
+        (({"driver": "command"}, {"driver": "command"}), {}, [None, None]),
     ],
 )
 def test_a_translation_is_that_of_the_gateway_that_can(
-    gateways: tuple[str, ...], own: Fields, kinds: list[str | None]
+    gateways: tuple[str | Fields, ...], own: Fields, kinds: list[str | None]
 ) -> None:
     path = chain(*gateways, **own).path
     found = [hop.addresses.translation and hop.addresses.translation.kind for hop in path.hops]

@@ -84,11 +84,11 @@ class ChainConfig(GatewayModel):
 
         `kind` is that from end to end; without it, there is none, or one that is undone further on.
         """
-        fitting = sorted(self._fitting(left, right, kind), key=lambda kinds: len(kinds) - kinds.count(None))
-        return fitting[0] if fitting else None
+        fitting = self._fitting(left, right, kind)
+        return min(fitting, key=lambda kinds: (len(kinds) - kinds.count(None), str(kinds)), default=None)
 
     def _fitting(self, left: Family, right: Family, kind: TranslationKind | None) -> Iterator[Kinds]:
-        for kinds in product(*(hop.translations for hop in self.gateways)):
+        for kinds in product(*map(_translations_of, self.gateways)):
             if _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind):
                 yield kinds
 
@@ -103,6 +103,14 @@ class ChainConfig(GatewayModel):
 
     def clearing_s(self, connections: int) -> float:
         return sum(hop.clearing_s(connections) for hop in self.gateways)
+
+
+def _translations_of(gateway: GatewayModel) -> Iterator[TranslationKind | None]:
+    """Yields what the gateway can do with these settings: one that takes any translation keeps connections or not."""
+    for kind in gateway.translations:
+        unfit = False if kind == TranslationKind.NAT64 else True if kind and kind.is_stateless else None
+        if unfit is None or gateway.keeps_connections is not unfit:
+            yield kind
 
 
 def _joined(kinds: Kinds, left: Family) -> Family | None:
