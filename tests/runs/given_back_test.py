@@ -41,7 +41,8 @@ experiments:
 """
 SEARCH: Final = "procedure: throughput, search: {min_rate: 1k, max_rate: 2k, error: 1k}"
 NAT: Final = f"connections: 100, phase1_rate: 1k, {SEARCH}"
-SIZED: Final = "gateway: {driver: nftables, conntrack_max: 123456, udp_timeout_s: 77}"
+HOP: Final = "{driver: nftables, conntrack_max: 123456, udp_timeout_s: 77}"
+SIZED: Final = f"gateway: {HOP}"
 # Only the machine's first network namespace can set the size.
 TIMED: Final = "gateway: {driver: nftables, udp_timeout_s: 77}"
 GOODPUT: Final = "gateway: linux-forward, directions: forward, procedure: {name: tcp-goodput, duration: 1, best_of: 1}"
@@ -77,6 +78,9 @@ class Scene:
 
 SCENES: Final = {
     "lab": Scene("{kind: lab}", f"{SIZED}, {NAT}"),
+    "lab with two gateways": Scene(
+        "{kind: lab}", f"gateway: {{driver: chain, gateways: [{HOP}, nftables]}}, {NAT}"
+    ),
     "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
     "lab with a daemon": Scene(
         "{kind: lab}", f"gateway: tayga, translation: siit, {SEARCH}", marks=[needs.TUN, needs.programs("tayga")]

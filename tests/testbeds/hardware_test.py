@@ -92,7 +92,7 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
         assert trial.dut_load is not None
         assert {each.name for each in trial.dut_load.interfaces} == {"d-left", "d-right"}
         assert sum(each.received for each in trial.dut_load.interfaces) >= trial.received > 0
-    assert "one command before and one after each trial" in run.testbed["readings of the DUT's load"]
+    assert "1 command before and 1 after each trial" in run.testbed["readings of the DUT's load"]
     assert inside(DUT, "sysctl", "-n", "net.netfilter.nf_conntrack_udp_timeout").strip() == "30"
 
 

@@ -139,7 +139,8 @@ class Facts:
     def kept_back(self) -> int:
         """The frames that the kernel received and did not send on, as far as it counts both; 0 if unknown."""
         counts = self.typical.dut_counts
-        if counts is None or self.experiment.translation or not (sent := counts.rise(KERNEL, *SENT)):
+        translated = len(set(self.experiment.families_of_links)) > 1
+        if counts is None or translated or not (sent := counts.rise(KERNEL, *SENT)):
             return 0
         return max(0, counts.rise(KERNEL, *RECEIVED) - sent)
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import Final
 
-from natxy.addressing.embedding import embedded, moved_bit
-from natxy.plan.crossings import PREFIX, clat_mapping
+from natxy.addressing.embedding import embedded, embedded_network, moved_bit
+from natxy.plan.crossings import PREFIX, clat_mappings
 from natxy.plan.experiment import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
@@ -155,10 +155,16 @@ def resolve_addresses(
         left = _PRIVATE_V6 if private else _LEFT_V6
     right = _RIGHT_V4 if right_family == Family.IPV4 else _RIGHT_V6
     many = _MANY | _MAPPED if (translation, AddressPreset.MULTIPLE) in _MAPPINGS else _MANY
+    of_clat = None
     if translation == TranslationKind.CLAT:
-        right = right.model_copy(update={"behind": (prefix,)})
+        networks = (each for each in _RIGHT_V4.behind if isinstance(each, IPv4Network))
+        of_clat = right = right.model_copy(
+            update={"behind": tuple(embedded_network(prefix, each) for each in networks)}
+        )
         many = many | {right: _behind(prefix, _MANY[_RIGHT_V4])}
-    left, right = (plan.left or _link_to(left, plan.networks)), (plan.right or _link_to(right, plan.networks))
+    # The plan's checks refuse networks with a translation.
+    networks_asked = 1 if translation else plan.networks
+    left, right = (plan.left or _link_to(left, networks_asked)), (plan.right or _link_to(right, networks_asked))
 
     if many_pairs and plan.preset == AddressPreset.SINGLE and plan.networks == 1:
         alone = {"behind": ()}
@@ -174,7 +180,7 @@ def resolve_addresses(
             return _played_in(link, plan.preset)
         if plan.preset == AddressPreset.MULTIPLE and link in many:
             return many[link]
-        if translation == TranslationKind.CLAT and prefix in link.behind:
+        if link == of_clat:
             return _behind(prefix, AddressRanges.model_validate(_RIGHT_V4.tester.ip))
         return AddressRanges.model_validate(link.tester.ip)
 
@@ -192,7 +198,7 @@ def _behind(prefix: IPv6Network, hosts: AddressRanges) -> AddressRanges:
     """Returns the IPv6 addresses of IPv4 hosts."""
     first, last = (embedded(prefix, IPv4Address(end)) for end in (hosts.first, hosts.ranges[-1].last))
     low_bit = moved_bit(prefix, int(hosts.first) ^ int(hosts.ranges[-1].last), 0)
-    # Where bits 64 to 71 divide those that vary, only the last of them do.
+    # The plan's checks refuse a prefix with which bits 64 to 71 divide those that vary.
     return _hosts(str(first), str(last), low_bit) if low_bit is not None else _hosts(str(first), str(first))
 
 
@@ -200,13 +206,12 @@ def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translat
     dut = addresses.right.dut.ip
     pool: IPNetwork = _POOLS[dut.version] if addresses.preset == AddressPreset.MULTIPLE else ip_network(dut)
     mapping = _MAPPINGS.get((plan.kind, addresses.preset))
-    if plan.kind == TranslationKind.CLAT and addresses.left_hosts.first.version == 4:
-        mapping = clat_mapping(addresses.left_hosts)
+    usual = clat_mappings(addresses.left_hosts) if plan.kind == TranslationKind.CLAT else (mapping,) if mapping else ()
     return Translation(
         kind=plan.kind,
         prefix=plan.prefix or PREFIX,
         pool=plan.pool or pool,
-        mappings=((mapping,) if mapping else ()) if plan.mappings is None else plan.mappings,
+        mappings=usual if plan.mappings is None else plan.mappings,
     )
 
 

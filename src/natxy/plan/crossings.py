@@ -34,12 +34,13 @@ class Crossing:
     hides_left: bool = False
 
     def left_networks(self, networks: Iterable[IPNetwork]) -> Networks:
-        """Returns the left networks as the right side sees them; none if the gateway's own addresses replace theirs."""
+        """Returns the left networks as the right side sees them: the pool of a NAT64 in their place, and nothing behind
+        a NAT with its own address."""
         own = self.translation
         if own is None:
             return () if self.hides_left else tuple(networks)
         if own.kind == TranslationKind.NAT64:
-            return ()
+            return (own.pool,)
         if own.kind == TranslationKind.NAT46:
             return tuple(embedded_network(own.prefix, each) for each in networks if isinstance(each, IPv4Network))
         # Only hosts with a mapping have addresses on the other side.
@@ -65,13 +66,15 @@ def _extracted(prefix: IPv6Network, networks: Iterable[IPNetwork]) -> Iterable[I
                 yield extracted_network(prefix, each)
 
 
-def clat_mapping(hosts: AddressRanges) -> AddressMapping:
+def clat_mappings(hosts: AddressRanges) -> tuple[AddressMapping, ...]:
     """Returns the IPv6 addresses that a clat gives IPv4 hosts on its left: those behind a prefix of its own (RFC 6877
-    §6.3)."""
-    first, last = min(each.first for each in hosts.ranges), max(each.last for each in hosts.ranges)
-    length = first.max_prefixlen - (int(first) ^ int(last)).bit_length()
-    ipv4 = IPv4Network(f"{first}/{length}", strict=False)
-    return AddressMapping(ipv4=ipv4, ipv6=embedded_network(_CLAT_PREFIX, ipv4))
+    §6.3). Each range of hosts has a mapping, of the smallest network that has the whole range."""
+    networks = dict.fromkeys(
+        IPv4Network(f"{each.first}/{32 - (int(each.first) ^ int(each.last)).bit_length()}", strict=False)
+        for each in hosts.ranges
+        if each.first.version == 4
+    )
+    return tuple(AddressMapping(ipv4=each, ipv6=embedded_network(_CLAT_PREFIX, each)) for each in networks)
 
 
 def bytes_longer(family: Family, than: Family) -> int:

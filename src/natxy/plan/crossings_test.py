@@ -5,10 +5,10 @@ from ipaddress import ip_network
 
 import pytest
 
-from natxy.plan.crossings import Crossing, bytes_longer, clat_mapping
+from natxy.plan.crossings import Crossing, bytes_longer, clat_mappings
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, Translation
-from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.model.terms import Family
 
 MAPPING = AddressMapping.model_validate({"ipv4": "10.1.0.0/24", "ipv6": "2001:2:0:9::/120"})
 
@@ -25,7 +25,7 @@ def of(kind: str | None, *, hides: bool = False) -> Crossing:
     [
         (of(None), "10.0.0.0/8", ["10.0.0.0/8"], "198.19.0.0/16", ["198.19.0.0/16"]),
         (of(None, hides=True), "10.0.0.0/8", [], "198.19.0.0/16", ["198.19.0.0/16"]),
-        (of("nat64"), "2001:2::/64", [], "198.19.0.0/24", ["2001:2:0:64::c613:0/120"]),
+        (of("nat64"), "2001:2::/64", ["198.19.0.1/32"], "198.19.0.0/24", ["2001:2:0:64::c613:0/120"]),
         (of("siit"), "2001:2::/64", ["10.1.0.0/24"], "198.19.0.0/24", ["2001:2:0:64::c613:0/120"]),
         (of("nat46"), "198.18.0.0/24", ["2001:2:0:64::c612:0/120"], "2001:2::/64", ["10.1.0.0/24"]),
         (of("clat"), "10.1.0.0/24", ["2001:2:0:9::/120"], "2001:2:0:64::c613:0/120", ["198.19.0.0/24"]),
@@ -55,12 +55,11 @@ def test_a_frame_is_longer_in_ipv6() -> None:
     ],
 )
 def test_a_clat_maps_the_smallest_network_of_its_hosts(first: str, last: str, mapping: tuple[str, str]) -> None:
-    found = clat_mapping(AddressRanges.model_validate({"first": first, "last": last}))
+    [found] = clat_mappings(AddressRanges.model_validate({"first": first, "last": last}))
     assert (str(found.ipv4), str(found.ipv6)) == mapping
 
 
-def test_every_translation_has_a_crossing() -> None:
-    for kind in TranslationKind:
-        crossing = of(kind.value)
-        crossing.left_networks([ip_network("198.18.0.0/24")])
-        crossing.right_networks([ip_network("2001:2::/64")])
+def test_a_clat_has_a_mapping_for_each_range() -> None:
+    found = clat_mappings(AddressRanges.model_validate(["10.0.0.2", "198.18.0.2"]))
+    assert [str(each.ipv4) for each in found] == ["10.0.0.2/32", "198.18.0.2/32"]
+    assert clat_mappings(AddressRanges.model_validate("2001:2::2")) == ()

@@ -17,6 +17,7 @@ from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import bytes_longer
 from natxy.plan.draws import expected_distinct
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.chain import Kinds
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import (
     USUAL_MTU,
@@ -185,13 +186,17 @@ class Experiment(PlanModel):
     @property
     def families_of_links(self) -> tuple[Family, ...]:
         """The address families of all links, from the left to the right end."""
-        kinds = kinds_of(self.gateway, self.families, self.translation)
-        return families_of_links(self.families[0], kinds) if kinds else self.families
+        return families_of_links(self.families[0], self.kinds) if self.kinds else self.families
+
+    @property
+    def kinds(self) -> Kinds | None:
+        """The translation of each gateway; None for a chain that does not lead from the left to the right family."""
+        return kinds_of(self.gateway, self.families, self.translation)
 
     @property
     def path(self) -> GatewayPath:
         """The gateways, each with the addresses of its links."""
-        kinds = kinds_of(self.gateway, self.families, self.translation)
+        kinds = self.kinds
         assert kinds, "the plan's checks refuse a chain that leads nowhere"
         return path_of(self.gateway, kinds, self.address_plan, self.families[0], self.addresses.left_hosts)
 
@@ -358,7 +363,12 @@ class Experiment(PlanModel):
     @property
     def pool(self) -> IPNetwork | None:
         """The addresses that replace those of all left hosts on the right; None for the gateway's own address alone."""
-        return self.translation.pool if self.translation else self.addresses.pool
+        if len(self.gateway.hops) == 1 or not self.kinds:
+            return self.translation.pool if self.translation else self.addresses.pool
+        last = next((hop.addresses for hop in reversed(self.path.hops) if hop.replaces_left), None)
+        if last is None:
+            return None
+        return last.translation.pool if last.translation else last.pool
 
     @property
     def turn_frames(self) -> int:

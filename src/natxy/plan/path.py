@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.crossings import PREFIX, Crossing, Networks, clat_mapping
+from natxy.plan.crossings import PREFIX, Crossing, Networks, clat_mappings
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import ChainConfig, Kinds
 from natxy.plan.model.address_ranges import AddressRanges
@@ -28,8 +28,15 @@ class Hop:
     addresses: AddressPlan
 
     @property
-    def crossing(self) -> Crossing:
-        return Crossing(self.addresses.translation, self.gateway.hides_left)
+    def replaces_left(self) -> bool:
+        """True if the left hosts have addresses of the gateway's on its right link."""
+        own = self.addresses.translation
+        return self.gateway.hides_left if own is None else own.kind == TranslationKind.NAT64
+
+    def across(self, host: IPAddress) -> IPAddress | None:
+        """Returns a host's address on the other link; None if it has none there."""
+        own = self.addresses.translation
+        return own.across(host) if own else host
 
 
 @dataclass(frozen=True)
@@ -40,19 +47,17 @@ class GatewayPath:
     ends: AddressPlan
 
     def hosts(self, left: IPAddress, right: IPAddress) -> list[tuple[IPAddress, IPAddress]]:
-        """Returns for each gateway a left host as its left link has the host, and a right host as its right link has
-        it.
+        """Returns for each gateway a left host as the gateway's left link has the host, and a right host as its right
+        link has the host.
 
         A host whose addresses are replaced has that of the gateway which replaces them.
         """
-        crossings = [hop.crossing for hop in self.hops]
         lefts, rights = [left], [right]
-        for hop, crossing in zip(self.hops[:-1], crossings, strict=False):
-            seen = crossing.left_networks([ip_network(lefts[-1])])
-            lefts.append(seen[0].network_address if seen else hop.addresses.public.network_address)
-        for hop, crossing in zip(self.hops[:0:-1], crossings[::-1], strict=False):
-            seen = crossing.right_networks([ip_network(rights[-1])])
-            rights.append(seen[0].network_address if seen else hop.addresses.left.dut.ip)
+        for hop in self.hops[:-1]:
+            seen = None if hop.replaces_left else hop.across(lefts[-1])
+            lefts.append(seen or hop.addresses.public.network_address)
+        for hop in self.hops[:0:-1]:
+            rights.append(hop.across(rights[-1]) or hop.addresses.left.dut.ip)
         return [*zip(lefts, rights[::-1], strict=True)]
 
 
@@ -82,25 +87,18 @@ def path_of(
     families = families_of_links(left, kinds)
     between = [_between(families[number], number) for number in range(1, len(kinds))]
     rights = [*(link[0] for link in between), ends.right.dut]
-    translations = [_translation(kind, right, ends, left_hosts) for kind, right in zip(kinds, rights, strict=True)]
+    translations: list[Translation | None] = []
+    for hop, kind, right in zip(gateway.hops, kinds, rights, strict=True):
+        translations.append(_translation(kind, right, ends, left_hosts))
+        if hop.hides_left and kind is None:
+            # What comes next sees the address of this gateway instead of the hosts'.
+            left_hosts = AddressRanges.model_validate(right.ip)
     crossings = [
         Crossing(translation, hop.hides_left) for translation, hop in zip(translations, gateway.hops, strict=True)
     ]
     seen_left, seen_right = _left_networks(ends, crossings), _right_networks(ends, crossings)
-    lefts = [
-        ends.left,
-        *(
-            LinkAddresses(dut=own, tester=other, behind=behind)
-            for (other, own), behind in zip(between, seen_left, strict=True)
-        ),
-    ]
-    links = [
-        *(
-            LinkAddresses(dut=own, tester=other, behind=behind)
-            for (own, other), behind in zip(between, seen_right, strict=True)
-        ),
-        ends.right,
-    ]
+    lefts = [ends.left, *(_link(own, other, behind) for (other, own), behind in zip(between, seen_left, strict=True))]
+    links = [*(_link(own, other, behind) for (own, other), behind in zip(between, seen_right, strict=True)), ends.right]
     hops = [
         Hop(
             hop,
@@ -115,6 +113,12 @@ def path_of(
         for number, hop in enumerate(gateway.hops)
     ]
     return GatewayPath(tuple(hops), ends)
+
+
+def _link(own: IPInterface, other: IPInterface, behind: Networks) -> LinkAddresses:
+    """Returns a link between two gateways, as one of them has it; its own network needs no route."""
+    beyond = dict.fromkeys(each for each in behind if each.network_address not in own.network)
+    return LinkAddresses(dut=own, tester=other, behind=tuple(beyond))
 
 
 def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
@@ -132,8 +136,10 @@ def _translation(
     own = ip_network(right.ip)
     at_the_end = right == ends.right.dut
     if ends.translation:
-        return ends.translation if at_the_end else ends.translation.model_copy(update={"pool": own})
-    mappings = (clat_mapping(left_hosts),) if kind.is_stateless else ()
+        # A pool of the plan's is routed to the gateway, wherever it stands.
+        is_usual = ends.translation.pool == ip_network(ends.right.dut.ip)
+        return ends.translation.model_copy(update={"pool": own}) if is_usual else ends.translation
+    mappings = clat_mappings(left_hosts) if kind.is_stateless else ()
     return Translation(kind=kind, prefix=PREFIX, pool=(at_the_end and ends.pool) or own, mappings=mappings)
 
 

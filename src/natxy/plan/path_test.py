@@ -152,6 +152,28 @@ def test_the_second_nat_sees_the_first_ones_address() -> None:
     assert second.need.endpoints <= first.need.endpoints
 
 
+def test_two_gateways_of_one_driver_are_told_apart_by_their_numbers() -> None:
+    titles = chain("nftables", "linux-forward", "nftables", **CONNECTED).gateway.hop_titles
+    assert titles == ("nftables (gateway 1)", "linux-forward", "nftables (gateway 3)")
+
+
+def test_a_nat_before_a_clat_hides_the_hosts_from_it() -> None:
+    experiment = chain("nftables", "tayga", "tayga-netfilter", **CONNECTED)
+    nat, clat, plat = (hop.addresses for hop in experiment.path.hops)
+    assert clat.translation is not None
+    assert plat.translation is not None
+    (mapping,) = clat.translation.mappings
+    # The clat has the address of the NAT, which it does not know hosts behind.
+    assert str(mapping.ipv4) == f"{nat.right.dut.ip}/32"
+    assert clat.left.behind == ()
+    assert [str(each) for each in plat.left.behind] == [str(mapping.ipv6)]
+
+
+def test_a_size_that_exists_once_for_the_machine_holds_for_all_gateways() -> None:
+    sized = chain({"driver": "nftables", "conntrack_max": 5000}, "nftables", "linux-forward", **CONNECTED).gateway.hops
+    assert [getattr(hop, "conntrack_max", None) for hop in sized] == [5000, 5000, None]
+
+
 def test_a_pool_is_the_last_gateways() -> None:
     experiment = chain("nftables", "nftables", **CONNECTED, addresses={"pool": "198.19.0.4/30"})
     assert [hop.addresses.pool for hop in experiment.path.hops] == [None, ip_network("198.19.0.4/30")]
@@ -181,13 +203,13 @@ def of(*gateways: str | Fields) -> Fields:
             {"kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"},
              "dut": {"left": "c", "right": "d", "ssh": "root@dut"}},
             "gateway",
-            "which has room for one gateway; choose a lab",
+            "which has room for one gateway; choose a lab, or a virtual machine",
         ),
         (
             of(*({"driver": "nftables", "conntrack_max": size} for size in (1000, 2000))) | CONNECTED,
             {"kind": "lab"},
             "gateway",
-            "conntrack_max exists once for the whole machine",
+            "conntrack_max exists once for the whole machine; give it to one of the gateways alone",
         ),
         (
             of("linux-forward", {"driver": "linux-forward", "kernel": "user-mode"}),
@@ -221,6 +243,41 @@ def of(*gateways: str | Fields) -> Fields:
             "procedure.gateway",
             "there is no gateway 3 in linux-forward → linux-forward; give a number up to 2",
         ),
+        (
+            of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "command": ["true"],
+                "kind": "hardware", "gateway": 1}, "rate": "1k", "search": {}},
+            {"kind": "lab"},
+            "procedure.kind",
+            "would end all of them; choose `process`",
+        ),
+        (
+            of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "command": ["true"]}, "rate": "1k",
+                "search": {}},
+            {"kind": "lab"},
+            "procedure.gateway",
+            "missing; give the number of the gateway that the `command` resets",
+        ),
+        (
+            of("tayga", "tayga-netfilter") | CONNECTED | {"family": "ipv6"},
+            {"kind": "lab"},
+            "gateway",
+            "does not lead from ipv6 to ipv6",
+        ),
+        (
+            of("tayga", "tayga") | {"addresses": {
+                "left_hosts": {"first": "198.18.1.0", "last": "198.18.1.9"}, "right_hosts": "198.18.1.12",
+                "right": {"dut": "198.19.0.1/24", "tester": "198.19.0.2/24", "behind": ["198.18.1.12/30"]}}},
+            {"kind": "lab"},
+            "addresses.left_hosts",
+            "198.18.1.0/28 has the left hosts, and 198.18.1.12 on the right is in it, too; give hosts that are closer",
+        ),
+        # Connections need a path to be counted on.
+        (
+            of("tayga", "linux-forward") | CONNECTED,
+            {"kind": "lab"},
+            "translation",
+            "tayga → linux-forward translates only clat, nat46, siit; name one, or choose another gateway",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: str, message: str) -> None:
@@ -232,7 +289,10 @@ def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: st
 @pytest.mark.parametrize(
     ("gateways", "message"),
     [
-        ("[linux-forward, wire]", "gateway.gateways: wire cannot be one of several gateways in a lab; choose"),
+        (
+            "[linux-forward, wire]",
+            "gateway.gateways[1]: wire cannot be one of several gateways; choose gateways that Linux runs",
+        ),
         ("[linux-forward]", "gateway.gateways: expected a list of at least 2"),
         ("[linux-forward, nftable]", "got 'nftable'; did you mean 'nftables'?"),
         ("[nftables, {driver: nftables, nats: false}]", "gateway.gateways[1].nats: unknown field; did you mean 'nat'?"),

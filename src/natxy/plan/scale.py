@@ -64,7 +64,8 @@ def _most_tried(experiment: Experiment) -> int | None:
 class HopNeed:
     """Says what an experiment's connections need of one gateway of its path.
 
-    `at` is the gateway's place in the setting `gateway`, `pool` its public addresses, None for its own address alone.
+    `at` is the gateway's place in the setting `gateway`. `pool` has its public addresses; None for the gateway's own
+    address alone.
     """
 
     gateway: GatewayModel
@@ -91,14 +92,17 @@ class HopNeed:
 
 def needs_of_hops(experiment: Experiment, need: TableNeed) -> Iterator[HopNeed]:
     """Yields what each gateway needs, from left to right; `need` is that of the left hosts' connections."""
-    hops = experiment.path.hops
-    for number, (hop, (at, gateway)) in enumerate(zip(hops, experiment.gateway.located_hops, strict=True)):
-        own = hop.addresses.translation
+    hops = experiment.gateway.located_hops
+    for number, (at, gateway) in enumerate(hops):
+        # Addresses that are wrong may make no path, and only a chain needs it.
+        addresses = experiment.path.hops[number].addresses if len(hops) > 1 else None
+        own = addresses.translation if addresses else experiment.translation
+        pool = addresses.pool if addresses else experiment.addresses.pool
         found = HopNeed(
             gateway=gateway,
             at=at,
             kind=own.kind if own else None,
-            pool=own.pool if own else hop.addresses.pool,
+            pool=own.pool if own else pool,
             need=need,
             is_last=number == len(hops) - 1,
         )

@@ -166,9 +166,9 @@ class ProbedPath:
             (order[-1], seen[-1]),
         )
         if number != order[0] and not observed.has_received(observed.near):
-            left, right = (places[each].gateway.name for each in sorted((number, number - order.step)))
+            left, right = (places[each].title for each in sorted((number, number - order.step)))
             raise DutError(
-                f"{_title(blocked[0])}: the frames do not come to {observed.near} of {places[number].gateway.name}; "
+                f"{_title(blocked[0])}: the frames do not come to {observed.near} of {places[number].title}; "
                 f"look at the link between {left} and {right}"
             )
         # A cable in the wrong port can stop the frames that are to leave by it, and no others.
@@ -219,8 +219,10 @@ class ProbedPath:
         own, path = self.experiment.addresses, self.experiment.path
         hosts = path.hosts(own.left_hosts.first, own.right_hosts.first)
         places = [
-            _Place(gateway, hop, *ends, asked=self.asks_dut, alone=len(path.hops) == 1)
-            for gateway, hop, ends in zip(self.gateway.hops, path.hops, hosts, strict=True)
+            _Place(gateway, title, hop, *ends, asked=self.asks_dut, alone=len(path.hops) == 1)
+            for gateway, title, hop, ends in zip(
+                self.gateway.hops, self.experiment.gateway.hop_titles, path.hops, hosts, strict=True
+            )
         ]
         return places if side == Side.LEFT else places[::-1]
 
@@ -230,6 +232,7 @@ class _Place:
     """Holds a gateway, and a host on each side of it as its links have them."""
 
     gateway: Gateway[Any]
+    title: str
     hop: Hop
     left: IPAddress
     right: IPAddress
@@ -239,7 +242,7 @@ class _Place:
     @property
     def named(self) -> str:
         """The beginning of a sentence about the gateway, if there are others."""
-        return "" if self.alone else f"{self.gateway.name}: "
+        return "" if self.alone else f"{self.title}: "
 
     def state(self) -> DutState | None:
         """Returns what the gateway's kernel says; None if it cannot be asked."""

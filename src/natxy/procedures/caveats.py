@@ -207,7 +207,8 @@ def _ordered(own: AddressRanges, far: AddressRanges, ports: PortPair, orders: Or
 def _few_networks(experiments: list[Experiment]) -> Iterator[Caveat]:
     """The second run that RFC 2544 §12 asks for may be another experiment of the plan."""
     of_routers = [each for each in experiments if all(hop.is_router for hop in each.gateway.hops)]
-    spread = {each.procedure.name for each in of_routers if each.addresses.destination_networks >= RFC_NETWORKS}
+    alone = (each for each in of_routers if len(each.gateway.hops) == 1)
+    spread = {each.procedure.name for each in alone if each.addresses.destination_networks >= RFC_NETWORKS}
     for name in dict.fromkeys(each.procedure.name for each in of_routers if each.procedure.name not in spread):
         yield departure(
             f"The {name} of a router is measured with fewer than {RFC_NETWORKS} destination networks a side; RFC 2544 "

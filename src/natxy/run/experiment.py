@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from typing import Final
 
 from natxy.errors import (
@@ -225,7 +226,9 @@ class ExperimentRun:
         with setup.gateway() as gateway:
             found = [hop.describe() for hop in gateway.hops]
         described = [asdict(replace(dut, settings=setup.dut_description | dut.settings)) for dut in found]
-        self.store.set_duts(self.experiment_id, [dut | {"hardware": setup.dut_hardware} for dut in described])
+        nothing: dict[str, str] = {}
+        duts = zip_longest(described, setup.dut_hardware, fillvalue=nothing)
+        self.store.set_duts(self.experiment_id, [dut | {"hardware": hardware} for dut, hardware in duts])
         self.store.describe_tester(
             engine=setup.engine_info,
             testbed=setup.description,

@@ -14,7 +14,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from natxy.errors import DutError, EngineDiedError, HostError, PlanError
+from natxy.events.base import Event
+from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import RunListener
+from natxy.events.run import RunStarted, Warned
 from natxy.events.trials import TrialFinished
 from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
@@ -24,6 +27,7 @@ from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord, RunState, State
 from natxy.run.folder import PLAN_FILE, sole_owner
+from natxy.run.preflight import Preflight
 from natxy.run.run import resume_plan, run_plan
 from natxy.tcp.simulated import SimulatedHosts
 
@@ -94,6 +98,32 @@ def test_what_was_interrupted_or_failed_goes_on_with_the_next_trial(tmp_path: Pa
     # An interrupted attempt has lost its connections: its phase 1 is measured again.
     assert first.trials + second.trials - whole.trials - again in (0, 1)
     assert comparable(RunReader(tmp_path / "run").run) == comparable(RunReader(tmp_path / "unbroken").run)
+
+
+def test_what_the_machine_lacks_is_told_after_the_start_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Preflight({"no iperf3": ["a"]}, notes=("a note",), warnings=("a doubt",))
+    monkeypatch.setattr("natxy.run.run.prepared", lambda plan: found)
+    lacking = ["Will be skipped: a: no iperf3", "a doubt"]
+
+    class Notes(RunListener):
+        def __init__(self) -> None:
+            self.told: list[Event] = []
+
+        def receive(self, event: Event) -> None:
+            self.told.append(event)
+            if len(self.told) == 20:
+                raise KeyboardInterrupt
+
+    for measure in (run_plan, resume_plan):
+        notes = Notes()
+        with pytest.raises(KeyboardInterrupt):
+            measure(plan(), tmp_path / "run", notes)
+        assert isinstance(notes.told[0], RunStarted)
+        assert [each.text for each in notes.told[1:3] if isinstance(each, Warned)] == lacking
+    kept = [line for line in (tmp_path / "run" / EVENTS_FILE).read_text().splitlines() if '"a doubt"' in line]
+    assert len(kept) == 2
 
 
 def test_a_gateway_that_forwarded_nothing_is_measured_anew(tmp_path: Path) -> None:

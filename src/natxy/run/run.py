@@ -30,7 +30,7 @@ from natxy.run.cores import most_cores
 from natxy.run.experiment import ExperimentRun
 from natxy.run.folder import ENGINE_LOG, PLAN_FILE, make_folder, remove_folder, sole_owner
 from natxy.run.outcomes import Outcomes
-from natxy.run.preflight import prepared
+from natxy.run.preflight import Preflight, prepared
 from natxy.run.schedule import repeat_all
 from natxy.run.setup import Setups
 from natxy.run.telling import run_started
@@ -55,12 +55,12 @@ def run_plan(
     the files and folders it made, unless the engine failed: its log is needed.
     """
     folder = Path(folder)
-    _tell_preflight(plan, listener)
+    found = prepared(plan)
     made = make_folder(folder)
     with sole_owner(folder):
         outcomes = Outcomes(plan.order)
         try:
-            return _told(plan, folder, listener, outcomes, commands=before)
+            return _told(plan, folder, listener, outcomes, found, commands=before)
         except BaseException as error:
             engine_failed = (folder / ENGINE_LOG).exists() and not isinstance(error, KeyboardInterrupt)
             if not outcomes.measured and not engine_failed:
@@ -94,15 +94,8 @@ def resume_plan(
         ended = all(experiment.state == State.DONE for experiment in earlier.experiments)
         if ended and earlier.state == RunState.DONE:
             raise PlanError(f"{folder} is complete; there is nothing to resume")
-        _tell_preflight(plan, listener)
-        return _told(plan, folder, listener, Outcomes(plan.order, measured=True), earlier, before)
-
-
-def _tell_preflight(plan: ResolvedPlan, listener: RunListener) -> None:
-    """Warns of what this machine lacks for the plan. Raises PlanError or DutError if it cannot measure the plan."""
-    found = prepared(plan)
-    for text in (*found.notes, *found.lines, *found.warnings):
-        listener.receive(Warned(text=text))
+        found = prepared(plan)
+        return _told(plan, folder, listener, Outcomes(plan.order, measured=True), found, earlier, before)
 
 
 def _told(
@@ -110,10 +103,12 @@ def _told(
     folder: Path,
     listener: RunListener,
     outcomes: Outcomes,
+    found: Preflight,
     before: RunRecord | None = None,
     commands: Sequence[Sequence[str]] = (),
 ) -> int:
-    """Carries out the plan when nobody else measures with the same; events go into the folder, then to the listener."""
+    """Carries out the plan when nobody else measures with the same; events go into the folder, then to the listener.
+    They begin with what was found to be lacking."""
     with (
         reserved(plan, most_cores(plan), listener) as losses,
         events_into(folder / EVENTS_FILE, lambda text: listener.receive(Warned(text=text))) as recorded,
@@ -122,6 +117,8 @@ def _told(
             run_program(command, timeout_s=None)
         both = LossesTold(losses, Listeners(recorded, listener))
         both.receive(run_started(plan, folder, resumed=before is not None))
+        for text in (*found.lines, *found.warnings):
+            both.receive(Warned(text=text))
         try:
             code = _carry_out(plan, folder, both, outcomes, before)
         except BaseException as error:

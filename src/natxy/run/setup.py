@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ class Setup:
     `watch` is None where the gateway's cores cannot be watched. `sleep` waits in the testbed's time. `dut_cores`: the
     cores that frames can be steered to; none when the testbed cannot choose. `learn` sends learning frames; None where
     nothing learns from them. `set_up_again` sets the gateway up on a DUT that has booted, with the cores of the present
-    experiment; None where the DUT is no machine of its own. `tester_cores`: those of this machine that only measure.
+    experiment; None where the DUT is no machine of its own, and for several gateways. `tester_cores`: those of this
+    machine that only measure.
     `counting` reads the DUT's counters around a trial; None where nothing can.
     """
 
@@ -63,7 +64,7 @@ class Setup:
     description: dict[str, str]
     dut_description: dict[str, str]
     caveats: list[Caveat]
-    dut_hardware: dict[str, str] = field(default_factory=dict)
+    dut_hardware: Sequence[dict[str, str]] = ()
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
     tester_cores: Sequence[int] = ()
@@ -190,9 +191,7 @@ class Setups:
             caveats=[*caveats_of_testbed(testbed, experiment), *of_dut],
             dut_hardware=testbed.dut_hardware(),
             learn=learn,
-            set_up_again=partial(self._set_up_again, gateway)
-            if isinstance(getattr(gateway, "transport", None), CoreSwitch)
-            else None,
+            set_up_again=partial(self._set_up_again, gateway) if _can_boot(gateway) else None,
             tester_cores=testbed.tester_cores,
             counting=testbed.counting(),
         )
@@ -255,13 +254,18 @@ def set_up_gateway(stack: ExitStack, testbed: Testbed, plan: ResolvedPlan, exper
     """Sets up an experiment's gateway on a testbed that is built; pushes onto `stack` what removes it again."""
     gateway = testbed.create_path(experiment.path)
     sets_links = plan.testbed.driver_sets_links
-    stack.enter_context(recorded_gateway(gateway, links=sets_links))
+    for hop in gateway.hops:
+        stack.enter_context(recorded_gateway(hop, links=sets_links))
     if sets_links:
         stack.callback(_unset_links, gateway)
         gateway.set_links()
     stack.callback(_remove, gateway)
     gateway.apply()
     return gateway
+
+
+def _can_boot(gateway: Gateway[Any]) -> bool:
+    return len(gateway.hops) == 1 and isinstance(getattr(gateway, "transport", None), CoreSwitch)
 
 
 def _remove(gateway: Gateway[Any]) -> None:

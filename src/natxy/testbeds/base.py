@@ -122,10 +122,10 @@ class Testbed(ABC):
         """Returns facts about the DUT's machine, which may differ between the gateways of a run."""
         return {}
 
-    def dut_hardware(self) -> dict[str, str]:
-        """Returns what the DUT tells about its machine and the cards of its interfaces; nothing where that is no
-        machine of its own that could tell it."""
-        return {}
+    def dut_hardware(self) -> Sequence[dict[str, str]]:
+        """Returns for each gateway what the DUT tells about its machine and the cards of the gateway's interfaces;
+        nothing where the DUT is no machine of its own that could tell it."""
+        return ()
 
     def caveats(self) -> list[Caveat]:
         """Returns what limits results of this testbed, and rules of natxy's own that hold on it."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from natxy.dut import registry
@@ -85,9 +86,9 @@ class CabledTestbed(Testbed):
             "cores": ", ".join(map(str, self.gateway_cores)) or "unknown: set by the DUT itself",
         }
 
-    def dut_hardware(self) -> dict[str, str]:
+    def dut_hardware(self) -> Sequence[dict[str, str]]:
         # Commands for a DUT elsewhere run on this machine, which is another one.
-        return {} if self._dut.may_be_elsewhere else describe_hardware(self.transport, self.interfaces)
+        return () if self._dut.may_be_elsewhere else [describe_hardware(self.transport, self.interfaces)]
 
 
 def dut_transport(location: DutLocation, machine: MachineSysctls) -> LocalTransport | SshTransport:

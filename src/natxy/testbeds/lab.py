@@ -189,8 +189,8 @@ class NetnsLab(EngineTestbed):
         names = [name for interfaces in self._interfaces for name in interfaces.names]
         return {"cores": f"{named_cores(self.cores.dut)} (RPS on {enumerated(names)})"}
 
-    def dut_hardware(self) -> dict[str, str]:
-        return describe_hardware(self._dut, self.interfaces)
+    def dut_hardware(self) -> Sequence[dict[str, str]]:
+        return [describe_hardware(*place) for place in self._places()]
 
     def engine_description(self) -> dict[str, str]:
         return {

@@ -58,7 +58,11 @@ class ChainGateway(Gateway[ChainConfig]):
         return DutDescription(
             self.config.title,
             "; ".join(each.version for each in found),
-            {f"{each.name}: {name}": value for each in found for name, value in each.settings.items()},
+            {
+                f"{title}: {name}": value
+                for title, each in zip(self.config.hop_titles, found, strict=True)
+                for name, value in each.settings.items()
+            },
             "\n".join(each.configuration for each in found),
         )
 

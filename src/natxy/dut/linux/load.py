@@ -22,7 +22,7 @@ from natxy.dut.linux.counters import (
 )
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError
-from natxy.plan.model.units import format_duration
+from natxy.plan.model.units import counted, format_duration
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
 
 _TIMEOUT_S: Final = 2.0
@@ -34,13 +34,15 @@ _STAT: Final = "/proc/stat:"
 @dataclass(frozen=True)
 class ReadingCost:
     """Holds what a reading takes on average, in seconds. `busy_s` is the time of the DUT's cores, None if it is not
-    part of what is measured."""
+    part of what is measured. `commands`: how many commands a reading has."""
 
     took_s: float
     busy_s: float | None
+    commands: int = 1
 
     def text(self) -> str:
-        took = f"one command before and one after each trial, {format_duration(self.took_s)} each"
+        many = f"{counted(self.commands, 'command')} before and {self.commands} after"
+        took = f"{many} each trial, {format_duration(self.took_s)} each time"
         if self.busy_s is None:
             return f"{took}, outside of the time that is counted"
         return f"{took}, of which the DUT's cores worked {format_duration(self.busy_s)}; that is in the time counted"
@@ -113,23 +115,35 @@ class LoadWatches:
     """Reads the counters of several gateways on one machine: the interfaces of all, and once what they share."""
 
     def __init__(self, watches: Sequence[LoadWatch]) -> None:
-        self._first, *self._others = watches
+        self._watches = tuple(watches)
 
     def begin(self) -> None:
-        for each in (*self._others, self._first):
+        # What is shared is read last, and first at the end, next to the trial.
+        for each in reversed(self._watches):
             each.begin()
 
     def end(self) -> None:
-        for each in (self._first, *self._others):
+        for each in self._watches:
             each.end()
 
     def load(self) -> DutLoad | None:
-        """Returns what the machine spent, with the interfaces in the order of the gateways; None if it is unknown."""
-        first, others = self._first.load(), [each.load() for each in self._others]
+        """Returns what the machine spent, with the interfaces in the order of the gateways, or with none if those of a
+        gateway are unknown; None if it is unknown."""
+        loads = [each.load() for each in self._watches]
+        first, known = loads[0], [load for load in loads if load]
         if first is None:
             return None
-        further = [interface for load in others if load for interface in load.interfaces]
-        return first.model_copy(update={"interfaces": (*first.interfaces, *further)})
+        complete = len(known) == len(loads)
+        interfaces = tuple(interface for load in known for interface in load.interfaces) if complete else ()
+        return first.model_copy(update={"interfaces": interfaces})
+
+    def cost(self) -> ReadingCost | None:
+        """Measures what a reading of all gateways costs; None for a DUT without a load."""
+        costs = [cost for each in self._watches if (cost := each.cost())]
+        if not costs:
+            return None
+        busy = [cost.busy_s for cost in costs if cost.busy_s is not None]
+        return ReadingCost(sum(cost.took_s for cost in costs), sum(busy) if busy else None, len(costs))
 
 
 def spent(before: Counters, after: Counters, cores: Collection[int] = ()) -> DutLoad | None:

@@ -204,3 +204,28 @@ def test_several_gateways_have_their_interfaces_in_order_and_one_machine() -> No
     assert load is not None
     assert [(each.name, each.received) for each in load.interfaces] == [("eth1", 5), ("eth2", 7)]
     assert len(load.cores) == 1
+
+
+def test_the_cost_of_several_readings_is_their_sum() -> None:
+    def watch() -> LoadWatch:
+        return LoadWatch(Dut(*(reading(at, 10) for at in range(1, 7))), DutInterfaces("eth1", "eth2"))
+
+    one, two = watch().cost(), LoadWatches([watch(), watch()]).cost()
+    assert one is not None
+    assert two is not None
+    assert (one.commands, two.commands) == (1, 2)
+    assert two.busy_s == pytest.approx(2 * (one.busy_s or 0))
+    assert two.text().startswith("2 commands before and 2 after each trial, ")
+
+
+def test_the_interfaces_of_several_gateways_are_known_all_or_none() -> None:
+    # The second gateway answers only once, so that the place of its interfaces is empty.
+    duts = [Dut(counted("eth1", 10, 0), counted("eth1", 12, 5)), Dut(counted("eth2", 10, 0), "")]
+    watches = LoadWatches(
+        [LoadWatch(dut, DutInterfaces(name, name)) for dut, name in zip(duts, ("eth1", "eth2"), strict=True)]
+    )
+    watches.begin()
+    watches.end()
+    load = watches.load()
+    assert load is not None
+    assert (load.interfaces, len(load.cores)) == ((), 1)

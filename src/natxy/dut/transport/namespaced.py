@@ -4,15 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls, Transport
+from natxy.dut.transport.hotplug import CoreSwitch, HotPlug
 from natxy.dut.transport.sysctls import OwnSysctls
+
+
+class HostTransport(Transport, CoreSwitch, Protocol):
+    """A transport to a machine of its own."""
 
 
 class NamespacedTransport:
     """A `Transport` to a namespace that ends with its machine, so that nothing of it is in the ledger."""
 
-    def __init__(self, host: Transport, namespace: str) -> None:
+    def __init__(self, host: HostTransport, namespace: str) -> None:
         self.namespace = namespace
         self.network = OwnSysctls(self)
         self._host = host
@@ -20,6 +26,11 @@ class NamespacedTransport:
     @property
     def machine(self) -> HeldSysctls:
         return self._host.machine
+
+    @property
+    def hot_plug(self) -> HotPlug:
+        """Switches the machine's cores, which all its namespaces share."""
+        return self._host.hot_plug
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True

@@ -22,7 +22,7 @@ def check_connections(experiments: Sequence[tuple[Location, Experiment]]) -> Ite
         longest_s = experiment.longest_trial_s(phase1_fps)
         if longest_s > LONGEST_DURATION_S:
             yield Problem(location, _too_long(experiment, longest_s))
-        if need := table_need(experiment, phase1_fps):
+        if experiment.kinds and (need := table_need(experiment, phase1_fps)):
             for short in shortfalls(experiment, need):
                 if short.planned:
                     yield Problem((*location, *short.setting), short.text)

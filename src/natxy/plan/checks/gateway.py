@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import Kernel
+from natxy.plan.model.terms import Family, Kernel
 from natxy.plan.model.traffic import Directions
-from natxy.plan.path import kinds_of
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.testbeds import TestbedConfig
 
@@ -20,7 +20,8 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     at = (*location, "gateway")
     unfit = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}"
     if len(gateway.hops) > testbed.most_hops:
-        yield Problem(at, f"{unfit}, which has room for one gateway; choose a lab")
+        text = f"{unfit}, which has room for one gateway; choose a lab, or a virtual machine with `addresses: set`"
+        yield Problem(at, text)
     if gateway.in_virtual_time != testbed.in_virtual_time:
         yield Problem(at, f"{unfit}; simulated gateways and the simulated testbed go together")
     if gateway.is_gateway != testbed.has_gateway:
@@ -70,21 +71,54 @@ def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem
             yield Problem((*location, "gateway", *at, "neighbors"), text)
         if hop.steers_own_cores and experiment.cores is not None:
             yield Problem((*location, "cores"), f"{hop.driver} assigns its cores itself; remove it, or that gateway")
-    for field in ("conntrack_max", "hash_size"):
+    for field in ONCE_A_MACHINE:
         given = {value for _, hop in gateway.located_hops if (value := getattr(hop, field, None)) is not None}
         if len(given) > 1:
-            text = f"{field} exists once for the whole machine; give all gateways the same, or one of them alone"
+            text = f"{field} exists once for the whole machine; give it to one of the gateways alone"
             yield Problem((*location, "gateway"), text)
     if experiment.background:
         yield Problem((*location, "background"), "native traffic crosses a single gateway; remove one of the two")
-    if kinds_of(gateway, experiment.families, experiment.translation) is None:
+    reset = experiment.procedure
+    if isinstance(reset, ResetConfig):
+        yield from _check_reset(reset, (*location, "procedure"))
+    left, right = experiment.families
+    if experiment.kinds is None:
+        # Otherwise `translation` has an error of its own.
+        if (experiment.translation and experiment.translation.kind) in gateway.translations:
+            text = f"{gateway.title} does not lead from {left} to {right}; choose another family, or other gateways"
+            yield Problem((*location, "gateway"), text)
         return
-    ends = experiment.path.ends
-    between = [hop.addresses.left.dut.network for hop in experiment.path.hops[1:]]
-    for network in between:
-        if taken := next((own for own in ends.networks if own.overlaps(network)), None):
+    sides = (experiment.addresses.left_hosts.first, experiment.addresses.right_hosts.first)
+    if [host.version for host in sides] != [4 if family == Family.IPV4 else 6 for family in (left, right)]:
+        # The addresses have an error of their own.
+        return
+    yield from _check_links(experiment, (*location, "addresses"))
+
+
+def _check_reset(reset: ResetConfig, at: Location) -> Iterator[Problem]:
+    """Refuses resets that a gateway which shares its machine cannot have."""
+    if reset.kind.may_boot:
+        text = f"the gateways share a machine, and a reset of kind {reset.kind} would end all of them; choose `process`"
+        yield Problem((*at, "kind"), text)
+    if reset.command and reset.gateway is None:
+        yield Problem((*at, "gateway"), "missing; give the number of the gateway that the `command` resets")
+
+
+def _check_links(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    """Refuses addresses that the links between the gateways have, and mappings that have hosts of both sides."""
+    path = experiment.path
+    own = [*path.ends.networks]
+    translations = [hop.addresses.translation for hop in path.hops if hop.addresses.translation]
+    for each in translations:
+        own += [each.prefix, *(mapping.ipv6 for mapping in each.mappings)]
+    for network in (hop.addresses.left.dut.network for hop in path.hops[1:]):
+        if taken := next((each for each in own if each.overlaps(network)), None):
             text = f"{taken} overlaps {network}, which the link between two gateways has; choose other addresses"
-            yield Problem((*location, "addresses"), text)
+            yield Problem(at, text)
+    right = experiment.addresses.right_hosts.first
+    if mapped := next((each for own in translations for each in own.mappings if right in each.ipv4), None):
+        text = f"{mapped.ipv4} has the left hosts, and {right} on the right is in it, too; give hosts that are closer "
+        yield Problem((*at, "left_hosts"), text + "together")
 
 
 def check_systems(experiments: Sequence[tuple[Location, Experiment]]) -> Iterator[Problem]:

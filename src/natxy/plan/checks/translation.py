@@ -9,7 +9,7 @@ from ipaddress import IPv6Network
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE, Translation
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE, AddressPreset, Translation
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
@@ -74,24 +74,38 @@ def _check_addresses(plan: Plan, kind: TranslationKind, experiment: Experiment, 
     addressed = [(hosts.right_hosts, experiment.left_destinations)]
     if kind.is_stateless or not experiment.makes_connections:
         addressed.append((hosts.left_hosts, experiment.right_destinations))
+    if kind == TranslationKind.CLAT:
+        yield from _check_clat(translation, experiment, at)
     for own, seen in addressed:
         if kind == TranslationKind.CLAT:
             seen = _across_a_clat(translation, own, seen)
-            field, text = "mappings", f"none covers {own}, so it has no IPv6 address; add one"
-            if own.first.version == 6:
-                field, text = (
-                    "prefix",
-                    f"{own} stands for no IPv4 hosts behind {translation.prefix}; give other hosts",
-                )
-        elif own.first.version == 4:
-            text = f"with {own} it divides the bits that vary, because bits 64 to 71 are left out (RFC 6052 §2.2)"
-            field, text = "prefix", f"{text}; choose another length, such as /64 or /96, or fewer hosts"
-        else:
-            field, text = "mappings", f"none covers {own}, so no IPv4 host can send there; add one"
         if seen is None:
-            yield Problem((*at, field), text)
+            yield _unseen(kind, own, translation, at)
         elif seen.first.version == 4:
             yield from check_destinations(plan, seen, (*at, "mappings"))
+
+
+def _unseen(kind: TranslationKind, own: AddressRanges, translation: Translation, at: Location) -> Problem:
+    """Says why hosts have no addresses on the other side."""
+    if kind == TranslationKind.CLAT and own.first.version == 6:
+        text = f"{own} is not behind {translation.prefix}, so it stands for no IPv4 host; give `right_hosts` that are"
+        return Problem((*at, "prefix"), text)
+    if kind == TranslationKind.CLAT:
+        return Problem((*at, "mappings"), f"none covers {own}, so it has no IPv6 address; add one")
+    if own.first.version == 4:
+        text = f"with {own} it divides the bits that vary, because bits 64 to 71 are left out (RFC 6052 §2.2)"
+        return Problem((*at, "prefix"), f"{text}; choose another length, such as /64 or /96, or fewer hosts")
+    return Problem((*at, "mappings"), f"none covers {own}, so no IPv4 host can send there; add one")
+
+
+def _check_clat(translation: Translation, experiment: Experiment, at: Location) -> Iterator[Problem]:
+    addresses = experiment.addresses
+    if any(each.version == 6 and translation.prefix.subnet_of(each) for each in addresses.right.behind):
+        text = f"{translation.prefix} stands for all IPv4 hosts, and the gateway would lose its default route; give "
+        yield Problem((*at[:-1], "addresses", "right"), f"{text}`behind` only the parts that have the right hosts")
+    if addresses.preset == AddressPreset.MULTIPLE and addresses.right_hosts.size == 1:
+        text = "it divides the bits of the right hosts that vary, because bits 64 to 71 are left out (RFC 6052 §2.2)"
+        yield Problem((*at, "prefix"), f"{text}; choose another length, such as /64 or /96, or one host")
 
 
 def _across_a_clat(translation: Translation, own: AddressRanges, seen: AddressRanges | None) -> AddressRanges | None:

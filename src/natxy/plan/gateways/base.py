@@ -98,6 +98,11 @@ class GatewayModel(PlanModel):
         return self.driver
 
     @property
+    def hop_titles(self) -> tuple[str, ...]:
+        """The name of each hop in texts for people; no two are the same."""
+        return (self.title,)
+
+    @property
     def keeps_connections(self) -> bool | None:
         """True for a stateful gateway, through which only established connections have replies; None for one that
         forwards traffic with and without connections."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
@@ -19,10 +19,32 @@ if TYPE_CHECKING:
     HopConfig = GatewayModel
 
 MOST_HOPS: Final = 4
+ONCE_A_MACHINE: Final = ("conntrack_max", "hash_size")
+"""Settings that exist once for the machine."""
 
 Kinds = tuple[TranslationKind | None, ...]
 # Where both ends are of one family, what a gateway has translated another one translates back.
 _THERE_AND_BACK: Final = {TranslationKind.CLAT: {TranslationKind.NAT64, TranslationKind.SIIT}}
+
+
+def _hop(given: GatewayModel) -> GatewayModel:
+    """Returns the gateway. ValueError if it cannot stand beside another one."""
+    if not given.is_gateway or given.in_virtual_time or given.polls or given.on_other_machine:
+        raise ValueError(
+            f"{given.driver} cannot be one of several gateways; choose gateways that Linux runs, such as nftables or "
+            "tayga"
+        )
+    return given
+
+
+def _of_one_machine(given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
+    """Gives every gateway the sizes that exist once for the machine, if one of them sets them."""
+    for name in ONCE_A_MACHINE:
+        values = {value for each in given if (value := getattr(each, name, None)) is not None}
+        if len(values) == 1:
+            update = {name: values.pop()}
+            given = tuple(each.model_copy(update=update) if hasattr(each, name) else each for each in given)
+    return given
 
 
 class ChainConfig(GatewayModel):
@@ -30,20 +52,11 @@ class ChainConfig(GatewayModel):
 
     driver: Literal["chain"] = "chain"
     gateways: Annotated[
-        tuple[Annotated[HopConfig, Shorthand("driver", "Hop")], ...], Field(min_length=2, max_length=MOST_HOPS)
+        tuple[Annotated[HopConfig, AfterValidator(_hop), Shorthand("driver", "Hop")], ...],
+        Field(min_length=2, max_length=MOST_HOPS),
+        AfterValidator(_of_one_machine),
     ]
     """The gateways from left to right, e.g. [tayga, tayga-netfilter]."""
-
-    @field_validator("gateways")
-    @classmethod
-    def _forward_here(cls, given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
-        for each in given:
-            if not each.is_gateway or each.in_virtual_time or each.polls or each.on_other_machine:
-                raise ValueError(
-                    f"{each.driver} cannot be one of several gateways in a lab; choose gateways that the kernel of "
-                    "this machine runs, such as nftables or tayga"
-                )
-        return given
 
     @property
     def hops(self) -> tuple[GatewayModel, ...]:
@@ -56,6 +69,14 @@ class ChainConfig(GatewayModel):
     @property
     def title(self) -> str:
         return " → ".join(hop.driver for hop in self.gateways)
+
+    @property
+    def hop_titles(self) -> tuple[str, ...]:
+        drivers = [hop.driver for hop in self.gateways]
+        return tuple(
+            driver if drivers.count(driver) == 1 else f"{driver} (gateway {number})"
+            for number, driver in enumerate(drivers, 1)
+        )
 
     @property
     def keeps_connections(self) -> bool | None:
@@ -72,7 +93,7 @@ class ChainConfig(GatewayModel):
 
     @property
     def is_counted(self) -> bool:
-        return any(hop.is_counted for hop in self.gateways)
+        return all(hop.is_counted for hop in self.gateways if hop.keeps_connections is not False)
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
@@ -88,8 +109,12 @@ class ChainConfig(GatewayModel):
         return min(fitting, key=lambda kinds: (len(kinds) - kinds.count(None), str(kinds)), default=None)
 
     def _fitting(self, left: Family, right: Family, kind: TranslationKind | None) -> Iterator[Kinds]:
-        for kinds in product(*map(_translations_of, self.gateways)):
-            if _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind):
+        # A gateway whose settings take any translation keeps connections or not.
+        possible = ([own for own in hop.translations if _fits(own, hop.keeps_connections)] for hop in self.gateways)
+        for kinds in product(*possible):
+            # Replies to what another gateway hides would come back to no host of the translation's.
+            alone = not any(hop.hides_left for own, hop in zip(kinds, self.gateways, strict=True) if own is None)
+            if _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None):
                 yield kinds
 
     @property
@@ -105,12 +130,11 @@ class ChainConfig(GatewayModel):
         return sum(hop.clearing_s(connections) for hop in self.gateways)
 
 
-def _translations_of(gateway: GatewayModel) -> Iterator[TranslationKind | None]:
-    """Yields what the gateway can do with these settings: one that takes any translation keeps connections or not."""
-    for kind in gateway.translations:
-        unfit = False if kind == TranslationKind.NAT64 else True if kind and kind.is_stateless else None
-        if unfit is None or gateway.keeps_connections is not unfit:
-            yield kind
+def _fits(kind: TranslationKind | None, keeps: bool | None) -> bool:
+    """Returns true if a gateway that keeps connections, or not, can have this translation."""
+    if kind == TranslationKind.NAT64:
+        return keeps is not False
+    return keeps is not True if kind and kind.is_stateless else True
 
 
 def _joined(kinds: Kinds, left: Family) -> Family | None:

@@ -174,7 +174,7 @@ class Repetition:
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
         damaged = damage(result.samples) if result.verdict == Verdict.FAIL else ""
-        gateways = [hop.driver for hop in self.experiment.gateway.hops]
+        gateways = self.experiment.gateway.hop_titles
         place = place_of_loss(result, load, gateways) if result.verdict == Verdict.FAIL else ""
         told = (damaged, astray(self.experiment, result), counted(result, load, counts), place)
         result = result.model_copy(update={"reason": "; ".join(filter(None, (result.reason, *told)))})

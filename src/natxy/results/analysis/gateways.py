@@ -94,7 +94,7 @@ def traffic(experiment: ExperimentRecord) -> str:
     planned = experiment.planned
     if planned.translation:
         return planned.translation.kind.upper()
-    if kinds := [hop.addresses.translation.kind for hop in planned.path.hops if hop.addresses.translation]:
+    if kinds := [kind for kind in planned.kinds or () if kind]:
         return _TOGETHER.get(tuple(kinds), " + ".join(kind.upper() for kind in kinds))
     if planned.gateway.hides_left:
         return "NAT44" if planned.family == Family.IPV4 else "NAT66"

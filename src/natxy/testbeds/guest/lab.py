@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from natxy.dut.transport.base import Transport
@@ -43,9 +43,9 @@ class GuestLab(NetnsLab):
             "receive buffer": f"{RECEIVE_BUFFER_BYTES} bytes an interface",
         }
 
-    def dut_hardware(self) -> dict[str, str]:
+    def dut_hardware(self) -> Sequence[dict[str, str]]:
         """Returns nothing: the guest's hardware is a process."""
-        return {}
+        return ()
 
     def counting(self) -> None:
         """Returns None: the answer would take its one virtual CPU longer than a trial, through a serial line."""

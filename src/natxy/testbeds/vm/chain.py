@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.registry import Box
-from natxy.dut.transport.base import Transport
-from natxy.dut.transport.namespaced import NamespacedTransport
+from natxy.dut.transport.namespaced import HostTransport, NamespacedTransport
 from natxy.testbeds.veth import OFFLOADS_OFF
 
 # The first namespace of a system has the number of its first process.
@@ -20,7 +19,7 @@ class GuestChain:
     `boxes` has the place of each gateway.
     """
 
-    def __init__(self, host: Transport, interfaces: DutInterfaces, hops: int, mtu: int) -> None:
+    def __init__(self, host: HostTransport, interfaces: DutInterfaces, hops: int, mtu: int) -> None:
         self._host = host
         self._interfaces = interfaces
         self._mtu = mtu

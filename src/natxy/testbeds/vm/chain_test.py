@@ -7,6 +7,7 @@ import pytest
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
+from natxy.dut.transport.hotplug import CoreSwitch, HotPlug
 from natxy.errors import DutError
 from natxy.testbeds.vm.chain import GuestChain
 
@@ -16,6 +17,7 @@ class Guest:
 
     machine: HeldSysctls
     network: HeldSysctls
+    hot_plug: HotPlug
 
     def __init__(self, refused: str = "nothing") -> None:
         self.refused = refused
@@ -51,6 +53,14 @@ def test_each_gateway_has_a_namespace_and_the_outer_ones_the_machines_interfaces
     chain.boxes[1].transport.run(["true"])
     assert guest.ran[-1] == "ip netns exec natxy-dut2 true"
     assert chain.boxes[1].transport.describe() == "network namespace natxy-dut2 of a guest"
+
+
+def test_all_gateways_switch_the_machines_cores() -> None:
+    guest = Guest()
+    guest.hot_plug = HotPlug(guest)
+    chain = GuestChain(guest, DutInterfaces("left", "right"), 2, 1500)
+    switches = [box.transport.hot_plug for box in chain.boxes if isinstance(box.transport, CoreSwitch)]
+    assert switches == [guest.hot_plug] * 2
 
 
 @pytest.mark.parametrize("refused", ["nothing", "ip link set right"])

@@ -159,16 +159,16 @@ class VmLab(EngineTestbed):
             LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
             for box in self._boxes
         ]
-        self._reading_cost = spent[0].cost()
-        return watch.with_load(spent[0] if len(spent) == 1 else LoadWatches(spent))
+        load = spent[0] if len(spent) == 1 else LoadWatches(spent)
+        self._reading_cost = load.cost()
+        return watch.with_load(load)
 
     def counting(self) -> CountWatch | CountWatches:
         watches = [CountWatch(box.transport, box.interfaces) for box in self._boxes]
         return watches[0] if len(watches) == 1 else CountWatches(watches)
 
-    def dut_hardware(self) -> dict[str, str]:
-        first = self._boxes[0]
-        return describe_hardware(first.transport, first.interfaces)
+    def dut_hardware(self) -> Sequence[dict[str, str]]:
+        return [describe_hardware(box.transport, box.interfaces) for box in self._boxes]
 
     def description(self) -> dict[str, str]:
         return {

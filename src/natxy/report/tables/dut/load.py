@@ -124,13 +124,16 @@ def _lost_row(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> tu
 
 def _place_rows(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> Iterator[tuple[str, ...]]:
     """Yields a row for each gateway and link of a chain, from left to right."""
-    gateways = [hop.driver for hop in experiment.planned.gateway.hops]
+    gateways = experiment.planned.gateway.hop_titles
     total: dict[str, int] = {}
     for trial in trials:
         if trial.verdict is not Verdict.INVALID:
             for place, number in lost_by_place(trial.result, trial.dut_load, gateways).items():
                 total[place] = total.get(place, 0) + number
-    lost = sum(total.values())
+    # A frame of another program, such as a request for an address, is missing at one place and too many at the next.
+    lost = sum(number for number in total.values() if number > 0)
+    if sum(total.values()) <= 0:
+        return
     for place, number in total.items():
         share = wording.percent(100 * number / lost) if number > 0 else wording.ABSENT
         yield experiment.title, place, f"{max(0, number):,}", share

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from natxy.engine.messages.results import Verdict
 from natxy.report.tables.dut.load import cost_table, load_tables
+from natxy.results.dut_load import InterfaceLoad
 from natxy.results.reader import RunReader
-from natxy.results.records import RunRecord
-from tests.support.sample_runs import SampleRun, Sought, dut_load, measured_rates
+from natxy.results.records import RunRecord, State
+from tests.support.sample_runs import SampleRun, Sought, dut_load, measured_rates, result, trial
 
 
 def sampled(folder: Path) -> RunRecord:
@@ -40,6 +42,30 @@ def test_the_load_of_each_core_and_the_losses_are_shown(tmp_path: Path) -> None:
     full = [trial for trial in trials if dut_load(2 * trial.rate_fps).dropped]
     assert losses.rows[0][1] == f"{sum(trial.sent for trial in trials):,}"
     assert losses.rows[0][4:] == (f"{3 * len(full)}", f"{7 * len(full)}", f"dut-left rx_missed_errors {3 * len(full)}")
+
+
+def test_the_losses_of_a_chain_have_a_row_for_each_place(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, loads=True)
+    gateways = {"driver": "chain", "gateways": [{"driver": "linux-forward"}] * 2}
+    number = sample.declare("chain", title="Chain", gateway="chain", variant=gateways)
+    row = sample.store.start_repetition(number, 1)
+    sent = result(1000, Verdict.FAIL)
+    (stream,) = sent.streams
+    counts = [(stream.sent, 0), (0, stream.sent), (stream.sent, 0), (0, stream.received)]
+    interfaces = tuple(
+        InterfaceLoad(name=f"i{place}", received=received, sent=given) for place, (received, given) in enumerate(counts)
+    )
+    load = dut_load(1000).model_copy(update={"interfaces": interfaces})
+    sample.store.add_trial(row, trial(sent, rate_fps=1000, dut_load=load))
+    sample.store.finish_repetition(row, State.DONE)
+    *_, places = load_tables(RunReader(sample.end()).run)
+    assert [tuple(each) for each in places.rows] == [
+        ("Chain", "between the tester and linux-forward (gateway 1)", "0", "–"),
+        ("Chain", "in linux-forward (gateway 1)", "0", "–"),
+        ("Chain", "between linux-forward (gateway 1) and linux-forward (gateway 2)", "0", "–"),
+        ("Chain", "in linux-forward (gateway 2)", f"{stream.lost}", "100.0 %"),
+        ("Chain", "between linux-forward (gateway 2) and the tester", "0", "–"),
+    ]
 
 
 def test_a_run_of_before_loads_were_recorded_has_no_such_tables(tmp_path: Path) -> None:
