@@ -151,7 +151,7 @@ experiments:
      gateway: {driver: chain, gateways: [linux-forward, nftables]}, connections: 100, phase1_rate: 1k}
   - {name: rate, procedure: connection-rate, gateway: {driver: chain, gateways: [nftables, nftables]},
      connections: 100}
-  - {name: reset, procedure: {name: reset, recovery: 2s, gateway: 2}, search: null, rate: 1k,
+  - {name: reset, procedure: {name: reset, recovery: 2s, gateway_number: 2}, search: null, rate: 1k,
      gateway: {driver: chain, gateways: [linux-forward, linux-forward]}}
 """
 

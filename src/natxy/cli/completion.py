@@ -52,10 +52,10 @@ def experiments(context: typer.Context) -> list[str]:
 
 
 def drivers() -> list[tuple[str, str]]:
-    """Returns the names of the gateway drivers, each with its summary."""
-    from natxy.dut.registry import GATEWAYS
+    """Returns the names of the drivers of a single gateway, each with its summary."""
+    from natxy.dut.registry import SINGLE_GATEWAYS
 
-    return [(driver.name, driver.summary) for driver in GATEWAYS.values()]
+    return [(driver.name, driver.summary) for driver in SINGLE_GATEWAYS.values()]
 
 
 def drivers_of_first_plans(context: typer.Context) -> list[tuple[str, str]]:

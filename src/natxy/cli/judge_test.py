@@ -83,8 +83,8 @@ def test_a_threshold_that_goes_with_its_baseline_is_named(tmp_path: Path) -> Non
     plan.write_text(PLAN.format(forwarding="500k", expect=second.strip(), seed=1))
     said = "nat: `ratio_at_least` is not judged, because `--only` leaves out the baseline"
     for verb in (("check", plan), ("run", plan, "--output", tmp_path / "run")):
-        assert said in " ".join(natxy(*verb, "--only", "nat").stderr.split())
-    assert said not in natxy("check", plan).stderr
+        assert said in " ".join(natxy(*verb, "--only", "nat").output.split())
+    assert said not in natxy("check", plan).output
 
 
 def test_run_and_resume_have_a_code_for_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

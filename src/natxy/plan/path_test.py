@@ -237,15 +237,15 @@ def of(*gateways: str | Fields) -> Fields:
             "linux-forward → nftables is set up between two interfaces only",
         ),
         (
-            of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "gateway": 3}, "rate": "1k",
+            of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "gateway_number": 3}, "rate": "1k",
                 "search": {}},
             {"kind": "lab"},
-            "procedure.gateway",
+            "procedure.gateway_number",
             "there is no gateway 3 in linux-forward → linux-forward; give a number up to 2",
         ),
         (
             of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "command": ["true"],
-                "kind": "hardware", "gateway": 1}, "rate": "1k", "search": {}},
+                "kind": "hardware", "gateway_number": 1}, "rate": "1k", "search": {}},
             {"kind": "lab"},
             "procedure.kind",
             "would end all of them; choose `process`",
@@ -254,7 +254,7 @@ def of(*gateways: str | Fields) -> Fields:
             of("linux-forward", "linux-forward") | {"procedure": {"name": "reset", "command": ["true"]}, "rate": "1k",
                 "search": {}},
             {"kind": "lab"},
-            "procedure.gateway",
+            "procedure.gateway_number",
             "missing; give the number of the gateway that the `command` resets",
         ),
         (

@@ -127,7 +127,7 @@ class _Reset:
             return
         self.awaited = False
         with self.repetition.gateway() as gateway:
-            own = gateway if self.config.gateway is None else gateway.hops[self.config.gateway - 1]
+            own = gateway if self.config.gateway_number is None else gateway.hops[self.config.gateway_number - 1]
             if self.config.command is None:
                 own.restart()
             elif self.config.kind.may_boot and self.repetition.set_up_again:

@@ -48,9 +48,9 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text = f"missing; through the stateful {gateway.title} only established connections have replies: give "
         yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
     reset = experiment.procedure
-    if isinstance(reset, ResetConfig) and reset.gateway and reset.gateway > len(gateway.hops):
-        text = f"there is no gateway {reset.gateway} in {gateway.title}; give a number up to {len(gateway.hops)}"
-        yield Problem((*location, "procedure", "gateway"), text)
+    if isinstance(reset, ResetConfig) and reset.gateway_number and reset.gateway_number > len(gateway.hops):
+        text = f"there is no gateway {reset.gateway_number} in {gateway.title}; give a number up to {len(gateway.hops)}"
+        yield Problem((*location, "procedure", "gateway_number"), text)
     yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
@@ -100,8 +100,8 @@ def _check_reset(reset: ResetConfig, at: Location) -> Iterator[Problem]:
     if reset.kind.may_boot:
         text = f"the gateways share a machine, and a reset of kind {reset.kind} would end all of them; choose `process`"
         yield Problem((*at, "kind"), text)
-    if reset.command and reset.gateway is None:
-        yield Problem((*at, "gateway"), "missing; give the number of the gateway that the `command` resets")
+    if reset.command and reset.gateway_number is None:
+        yield Problem((*at, "gateway_number"), "missing; give the number of the gateway that the `command` resets")
 
 
 def _check_links(experiment: Experiment, at: Location) -> Iterator[Problem]:

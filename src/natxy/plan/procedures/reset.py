@@ -35,7 +35,7 @@ class ResetConfig(ProcedureDeclaration):
     """Program and arguments, run on the DUT, that reset it; default: natxy sets the gateway up anew."""
     command_timeout: Annotated[Duration, Field(gt=0)] = 60.0
     """Time within which the command has to end, unlike what it starts."""
-    gateway: Annotated[int, Field(ge=1)] | None = None
+    gateway_number: Annotated[int, Field(ge=1)] | None = None
     """Number of the gateway of a `chain` that is reset, counted from the left; default: all of them."""
     steady: Annotated[Duration, Field(gt=0)] | None = None
     """Time before the reset; default: the timing's `trial`."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.dut.registry import GATEWAYS
+from natxy.dut.registry import SINGLE_GATEWAYS
 from natxy.plan.experiment import Experiment
 from natxy.plan.scale import ports, table_need
 from natxy.plan.yaml.loading import plan_of
@@ -111,7 +111,7 @@ def test_a_gateway_of_the_users_own_commands_suits_everything(name: str) -> None
     assert ("clear: [[FILL IN]]" in text) == (name in {"nat44", "nat64", "nat64-many"})
 
 
-@pytest.mark.parametrize("driver", GATEWAYS)
+@pytest.mark.parametrize("driver", SINGLE_GATEWAYS)
 def test_a_gateway_that_is_named_has_the_pool_that_it_takes(driver: str) -> None:
     conf = parse_conf(conf_text("nat44", **_EVERY_PORT, **_ONE_PORT, **_MANY_OF_NAT44))
     text = import_plan(Source(conf, "connection-rate", gateway=driver))
