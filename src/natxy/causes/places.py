@@ -8,25 +8,28 @@ from typing import Final
 
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import StreamResult, TrialResult
+from natxy.plan.model.units import enumerated
 from natxy.results.dut_load import DutLoad, InterfaceLoad
 
 # Other frames, such as requests for addresses, are counted too.
 _NEARLY: Final = 0.9
+_LEAST_NAMED: Final = 0.05
 # The veth pair of a lab counts a frame here that the next gateway's core had no room for.
 _NOT_SENT: Final = "tx_dropped"
 
 
 def place_of_loss(result: TrialResult, load: DutLoad | None, gateways: Sequence[str]) -> str:
-    """Returns in which gateway, or on which link, nearly all lost frames were lost; empty if that is not known.
+    """Returns in which gateways, or on which links, nearly all lost frames were lost; empty if that is not known.
 
     `gateways` has the names from left to right.
     """
     found = lost_by_place(result, load, gateways)
     lost = sum(stream.lost - stream.unsent for stream in result.streams)
-    place, number = max(found.items(), key=lambda each: each[1], default=("", 0))
-    if lost <= 0 or not _NEARLY * lost <= number <= lost / _NEARLY:
+    named = {place: number for place, number in found.items() if number >= max(1, _LEAST_NAMED * lost)}
+    if lost <= 0 or not _NEARLY * lost <= sum(named.values()) <= lost / _NEARLY:
         return ""
-    return f"{number:,} of the frames were lost {place}"
+    first, *others = named.items()
+    return enumerated([f"{first[1]:,} of the frames were lost {first[0]}", *(f"{n:,} {place}" for place, n in others)])
 
 
 def lost_by_place(result: TrialResult, load: DutLoad | None, gateways: Sequence[str]) -> dict[str, int]:

@@ -271,6 +271,18 @@ def of(*gateways: str | Fields) -> Fields:
             "addresses.left_hosts",
             "198.18.1.0/28 has the left hosts, and 198.18.1.12 on the right is in it, too; give hosts that are closer",
         ),
+        (
+            of("tayga-netfilter", "tayga") | CONNECTED,
+            {"kind": "lab"},
+            "translation",
+            "the translations of tayga-netfilter → tayga do not fit together; choose another order, or other gateways",
+        ),
+        (
+            of("tayga", "tayga-netfilter") | CONNECTED | {"translation": "nat64"},
+            {"kind": "lab"},
+            "translation",
+            "tayga → tayga-netfilter translates none from end to end; remove it",
+        ),
         # Connections need a path to be counted on.
         (
             of("tayga", "linux-forward") | CONNECTED,
@@ -293,7 +305,7 @@ def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: st
             "[linux-forward, wire]",
             "gateway.gateways[1]: wire cannot be one of several gateways; choose gateways that Linux runs",
         ),
-        ("[linux-forward]", "gateway.gateways: expected a list of at least 2"),
+        ("[linux-forward]", "gateway.gateways: expected a list of at least 2, got 1"),
         ("[linux-forward, nftable]", "got 'nftable'; did you mean 'nftables'?"),
         ("[nftables, {driver: nftables, nats: false}]", "gateway.gateways[1].nats: unknown field; did you mean 'nat'?"),
         (

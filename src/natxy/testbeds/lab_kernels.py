@@ -87,14 +87,15 @@ def why_not(gateway: GatewayConfig, *, alone: bool = True) -> Iterator[str]:
     if len(gateway.hops) > 1:
         yield from dict.fromkeys(reason for hop in gateway.hops for reason in why_not(hop, alone=False))
         return
+    if not alone and gateway.module is not None and not takes_module(gateway.module):
+        yield (
+            f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have, and "
+            "beside another gateway it cannot run in user-mode Linux: install the module, or choose another gateway or "
+            "`kind: vm`"
+        )
+        return
     try:
         if runs_in_guest(gateway):
-            if not alone:
-                yield (
-                    f"{gateway.driver} needs the kernel module {gateway.module}, and beside another gateway it cannot "
-                    "run in user-mode Linux: load the module, or choose another gateway"
-                )
-                return
             find_guest()
     except PlanError as error:
         yield str(error)

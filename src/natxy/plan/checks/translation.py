@@ -8,6 +8,7 @@ from ipaddress import IPv6Network
 
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE, AddressPreset, Translation
 from natxy.plan.model.problems import Location, Problem
@@ -20,16 +21,22 @@ def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, l
     at = (*location, "translation")
     gateway = experiment.gateway
     if kind not in gateway.translations:
-        able = ", ".join(sorted(each for each in gateway.translations if each))
-        can = f"only {able}" if able else "none"
-        text = f"{gateway.title} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
-        yield Problem(at, text)
+        yield Problem(at, _impossible(gateway, kind))
     if kind is None:
         return
     if own.family not in (None, kind.families[0]):
         yield Problem((*location, "family"), f"{kind} has {kind.families[0]} on the left; remove it")
     yield from _check_connections(kind, experiment, location)
     yield from _check_addresses(plan, kind, experiment, at)
+
+
+def _impossible(gateway: GatewayModel, kind: TranslationKind | None) -> str:
+    """Says that a gateway cannot translate so, and what to do."""
+    able = ", ".join(sorted(each for each in gateway.translations if each))
+    if not able and not gateway.translations:
+        return f"the translations of {gateway.title} do not fit together; choose another order, or other gateways"
+    can = f"only {able}" if able else "none from end to end" if len(gateway.hops) > 1 else "none"
+    return f"{gateway.title} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
 
 
 def _ipv6_networks(experiment: Experiment) -> Iterator[IPv6Network]:

@@ -80,6 +80,8 @@ def explained(details: ErrorDetails) -> Problem:
             message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":
             location = _without_model(location)
+        case "too_short" | "too_long" if isinstance(given, (list, tuple)):
+            message += f", got {len(given)}"
         case kind if kind in MAPPINGS:
             message = f"expected {_mapping(location)}{got(given)}{_as_kind(location, given)}"
         case _:

@@ -105,7 +105,7 @@ def _expanded(cell: Cell) -> Iterator[Cell]:
         yield cell
         return
     path, items = swept
-    if problem := _LISTED_ELSEWHERE.get(path[-1]) or _problem(items):
+    if problem := _LISTED_ELSEWHERE.get(path[-1]) or _problem(items, path[-1]):
         raise PlanProblems([Problem(cell.origin(path), problem)])
     for index, label in enumerate(labels(items)):
         coordinates = (*cell.coordinates, Coordinate(path, index, label))
@@ -166,7 +166,7 @@ def _is_in(row: object, location: Location) -> bool:
     return row is not None and not isinstance(row, Mapping)
 
 
-def _problem(items: Sequence[object]) -> str:
+def _problem(items: Sequence[object], field: str | int) -> str:
     if not items:
         return "the list is empty; give the values to sweep, or a single value"
     if None in items:
@@ -177,7 +177,8 @@ def _problem(items: Sequence[object]) -> str:
     for label, item in zip(labels(items), items, strict=True):
         frozen = _frozen(item)
         if frozen in seen:
-            return f"{label} is in the list twice; remove one"
+            chain = ", or write {driver: chain, gateways: […]} for one behind the other" if field == "gateway" else ""
+            return f"{label} is in the list twice; remove one{chain}"
         seen.add(frozen)
     return ""
 

@@ -154,6 +154,11 @@ def test_what_is_a_list_by_nature_is_not_swept(tmp_path: Path) -> None:
         ("frame_size: [64, null]", "10:5", "experiments[0].frame_size: an item of the list is empty"),
         ("frame_size: [[64, 84], 512]", "10:5", "experiments[0].frame_size: a list within the list"),
         ("frame_size: [64, 84, 64]", "10:5", "experiments[0].frame_size: 64 is in the list twice"),
+        (
+            "gateway: [nftables, nftables]",
+            "10:5",
+            "experiments[0].gateway: nftables is in the list twice; remove one, or write {driver: chain, gateways:",
+        ),
         ("frame_sise: [64]", "10:5", "experiments[0].frame_sise: unknown field; did you mean 'frame_size'?"),
     ],
 )

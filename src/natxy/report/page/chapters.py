@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from natxy.report.charts.chart import Chart
@@ -105,24 +105,34 @@ def _part(experiment: ExperimentRecord) -> ExperimentPart:
 
 def duts(run: RunRecord) -> list[Dut]:
     """Returns a description for each gateway and configuration, with the experiments that share it."""
-    found: dict[str, tuple[DutRecord, list[ExperimentRecord]]] = {}
+    found: dict[str, tuple[str, DutRecord, list[ExperimentRecord]]] = {}
     for experiment in run.experiments:
-        for dut in experiment.duts:
-            key = json.dumps(asdict(dut), sort_keys=True)
-            found.setdefault(key, (dut, []))[1].append(experiment)
+        for title, dut in zip(_names(experiment), experiment.duts, strict=True):
+            key = json.dumps([title, asdict(dut)], sort_keys=True)
+            found.setdefault(key, (title, dut, []))[2].append(experiment)
     return [
-        Dut(dut.name, dut.version, dut.settings, dut.configuration, [*_titles(run, measured)])
-        for dut, measured in found.values()
+        Dut(title, dut.version, dut.settings, dut.configuration, [*_titles(run, measured)])
+        for title, dut, measured in found.values()
     ]
 
 
+def _names(experiment: ExperimentRecord) -> Sequence[str]:
+    """Returns a name for each DUT of an experiment; no two of several are the same."""
+    several = len(experiment.duts) > 1
+    return experiment.planned.gateway.hop_titles if several else [dut.name for dut in experiment.duts]
+
+
 def dut_machines(run: RunRecord) -> list[DutMachine]:
-    """Returns the facts about each machine that gateways told of, with the names of these gateways."""
+    """Returns the facts about each machine that gateways told of, with the names of these gateways.
+
+    Several gateways of an experiment share a machine, and each tells of its own interfaces.
+    """
     found: dict[str, tuple[dict[str, str], dict[str, None]]] = {}
-    for dut in (dut for experiment in run.experiments for dut in experiment.duts):
-        if dut.hardware:
-            key = json.dumps(dut.hardware, sort_keys=True)
-            found.setdefault(key, (dut.hardware, {}))[1][dut.name] = None
+    for experiment in run.experiments:
+        facts = {what: value for dut in experiment.duts for what, value in dut.hardware.items()}
+        if facts:
+            key = json.dumps(facts, sort_keys=True)
+            found.setdefault(key, (facts, {}))[1][" → ".join(dut.name for dut in experiment.duts)] = None
     return [DutMachine(facts, [*names]) for facts, names in found.values()]
 
 

@@ -36,7 +36,7 @@ _LOST_NOTE: Final = (
 
 _PLACES_NOTE: Final = (
     "Of the same trials, by the counters of all interfaces from the left to the right. A frame that the next gateway's "
-    "core had no room for counts as lost between the two."
+    "core had no room for counts as lost between the two. A frame that came back wrong was lost at no place."
 )
 
 
