@@ -166,8 +166,8 @@ def test_the_taint_is_everywhere_where_a_text_is_read(tainted: tuple[Path, set[P
         "run.name", "run.natxy_version", "run.testbed_json.testbed", "run.machine_json.host", "run.machine_json.names",
         "run.caveats_json.*.text", "run.engine_info_json.name", "experiment.reason", "experiment.settings_json.name",
         "experiment.settings_json.title", "experiment.settings_json.sweep", "experiment.settings_json.baseline",
-        "experiment.settings_json.cell.names", "experiment.duts_json.name", "experiment.duts_json.version",
-        "experiment.duts_json.settings.names", "experiment.duts_json.configuration", "repetition.reason",
+        "experiment.settings_json.cell.names", "experiment.duts_json.*.name", "experiment.duts_json.*.version",
+        "experiment.duts_json.*.settings.names", "experiment.duts_json.*.configuration", "repetition.reason",
         "repetition.curves_json.*.name", "repetition.curves_json.*.title", "repetition.curves_json.*.x.title",
         "trial.reason", "trial.result_json.streams.*.name",
     }, sorted(names)  # fmt: skip
