@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declares the options that several verbs have: those that measure, and those that judge thresholds."""
+"""Declares the options that several verbs share: options of measuring, and options of judging thresholds."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch, CountWatches
+from natxy.dut.linux.counting import CountWatches
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
@@ -68,7 +68,7 @@ class Setup:
     learn: Callable[[], None] | None = None
     set_up_again: Callable[[], None] | None = None
     tester_cores: Sequence[int] = ()
-    counting: CountWatch | CountWatches | None = None
+    counting: CountWatches | None = None
 
 
 class Setups:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch, CountWatches
+from natxy.dut.linux.counting import CountWatches
 from natxy.engine.client import EngineClient
 from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import PortsOpen, PortSpec
@@ -102,7 +102,7 @@ class Testbed(ABC):
         """
         return None
 
-    def counting(self) -> CountWatch | CountWatches | None:
+    def counting(self) -> CountWatches | None:
         """Returns what reads the DUT's counters around a trial; None where the DUT is no Linux that can be asked."""
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
 from natxy.dut.linux.card_settings import cards_set
-from natxy.dut.linux.counting import CountWatch
+from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.dut.linux.hardware import describe_hardware
 from natxy.dut.linux.load import LoadWatch, ReadingCost
 from natxy.dut.networks import check_free, other_uses
@@ -74,8 +74,8 @@ class CabledTestbed(Testbed):
 
         return GatewayWatch(begin, end, len(self.gateway_cores), buffer_frames=None, load=spent.load)
 
-    def counting(self) -> CountWatch | None:
-        return None if self._dut.may_be_elsewhere else CountWatch(self.transport, self.interfaces)
+    def counting(self) -> CountWatches | None:
+        return None if self._dut.may_be_elsewhere else CountWatches([CountWatch(self.transport, self.interfaces)])
 
     def _cost_description(self) -> dict[str, str]:
         return {"readings of the DUT's load": self._reading_cost.text()} if self._reading_cost else {}

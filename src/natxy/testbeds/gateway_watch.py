@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from natxy.dut.linux.load import LoadWatch, LoadWatches
+from natxy.dut.linux.load import LoadWatches
 from natxy.plan.caveats import own_rule
 from natxy.results.dut_load import DutLoad
 from natxy.system.core_watch import Absence
@@ -37,7 +37,7 @@ class GatewayWatch:
     buffer_frames: int | None
     load: Callable[[], DutLoad | None] = _unknown
 
-    def with_load(self, spent: LoadWatch | LoadWatches) -> GatewayWatch:
+    def with_load(self, spent: LoadWatches) -> GatewayWatch:
         """Returns a watch that also reads what the DUT spends, outside of the time in which its cores are watched."""
 
         def begin() -> None:

@@ -163,12 +163,10 @@ class NetnsLab(EngineTestbed):
         if self.cores.shared:
             # What the core spent would be the tester's work too.
             return watch
-        watches = [LoadWatch(*place, self.cores.dut, read_here) for place in self._places()]
-        return watch.with_load(watches[0] if len(watches) == 1 else LoadWatches(watches))
+        return watch.with_load(LoadWatches([LoadWatch(*place, self.cores.dut, read_here) for place in self._places()]))
 
-    def counting(self) -> CountWatch | CountWatches | None:
-        watches = [CountWatch(*place) for place in self._places()]
-        return watches[0] if len(watches) == 1 else CountWatches(watches)
+    def counting(self) -> CountWatches | None:
+        return CountWatches([CountWatch(*place) for place in self._places()])
 
     def _places(self) -> Iterator[tuple[NetnsTransport, DutInterfaces]]:
         """Yields what runs commands beside each gateway, on any core, and the gateway's interfaces."""

@@ -99,7 +99,7 @@ class CountWatch:
 
 
 class CountWatches:
-    """Reads the counters of several gateways, one behind the other."""
+    """Reads the counters of a DUT: those of a gateway, or of several, one behind the other."""
 
     def __init__(self, watches: Sequence[CountWatch]) -> None:
         self._watches = tuple(watches)

@@ -112,7 +112,7 @@ class LoadWatch:
 
 
 class LoadWatches:
-    """Reads the counters of several gateways on one machine: the interfaces of all, and once what they share."""
+    """Reads the counters of one gateway or several on a machine: the interfaces of all, and once what they share."""
 
     def __init__(self, watches: Sequence[LoadWatch]) -> None:
         self._watches = tuple(watches)

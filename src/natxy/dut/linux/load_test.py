@@ -11,7 +11,7 @@ from natxy.dut.linux.counters import TIMES, Counters, ReceiveCounters
 from natxy.dut.linux.load import LoadWatch, LoadWatches, spent
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.errors import DutError
-from natxy.results.dut_load import InterfaceLoad
+from natxy.results.dut_load import DutLoad, InterfaceLoad
 
 SPENT = {"user": 0.1, "nice": 0.0, "system": 0.2, "idle": 5.0, "iowait": 0.5, "irq": 0.0, "softirq": 0.3, "steal": 1.0}
 BEFORE = Counters(
@@ -193,15 +193,19 @@ def counted(name: str, seconds: float, received: int) -> str:
     return f"{reading(seconds, 100)}{statistics}/rx_packets:{received}\n{statistics}/tx_packets:{received}\n"
 
 
-def test_several_gateways_have_their_interfaces_in_order_and_one_machine() -> None:
-    duts = [Dut(counted(name, 10, 0), counted(name, 12, count)) for name, count in (("eth1", 5), ("eth2", 7))]
-    watches = LoadWatches(
-        [LoadWatch(dut, DutInterfaces(name, name)) for dut, name in zip(duts, ("eth1", "eth2"), strict=True)]
-    )
+def load_of(*duts: Dut) -> DutLoad:
+    """Returns the load between the first two readings of gateways with `eth1`, `eth2` and so on."""
+    names = [f"eth{number}" for number in range(1, len(duts) + 1)]
+    watches = LoadWatches([LoadWatch(dut, DutInterfaces(name, name)) for dut, name in zip(duts, names, strict=True)])
     watches.begin()
     watches.end()
     load = watches.load()
     assert load is not None
+    return load
+
+
+def test_several_gateways_have_their_interfaces_in_order_and_one_machine() -> None:
+    load = load_of(*(Dut(counted(name, 10, 0), counted(name, 12, count)) for name, count in (("eth1", 5), ("eth2", 7))))
     assert [(each.name, each.received) for each in load.interfaces] == [("eth1", 5), ("eth2", 7)]
     assert len(load.cores) == 1
 
@@ -220,12 +224,5 @@ def test_the_cost_of_several_readings_is_their_sum() -> None:
 
 def test_the_interfaces_of_several_gateways_are_known_all_or_none() -> None:
     # The second gateway answers only once, so that the place of its interfaces is empty.
-    duts = [Dut(counted("eth1", 10, 0), counted("eth1", 12, 5)), Dut(counted("eth2", 10, 0), "")]
-    watches = LoadWatches(
-        [LoadWatch(dut, DutInterfaces(name, name)) for dut, name in zip(duts, ("eth1", "eth2"), strict=True)]
-    )
-    watches.begin()
-    watches.end()
-    load = watches.load()
-    assert load is not None
+    load = load_of(Dut(counted("eth1", 10, 0), counted("eth1", 12, 5)), Dut(counted("eth2", 10, 0), ""))
     assert (load.interfaces, len(load.cores)) == ((), 1)

@@ -16,7 +16,7 @@ class HostTransport(Transport, CoreSwitch, Protocol):
 
 
 class NamespacedTransport:
-    """A `Transport` to a namespace that ends with its machine, so that nothing of it is in the ledger."""
+    """Runs commands in a network namespace. The ledger has nothing of the namespace, which ends with its machine."""
 
     def __init__(self, host: HostTransport, namespace: str) -> None:
         self.namespace = namespace

@@ -13,7 +13,7 @@ from natxy.causes.counted import counted, refused
 from natxy.causes.damage import damage
 from natxy.causes.places import place_of_loss
 from natxy.dut.base import Gateway
-from natxy.dut.linux.counting import CountWatch, CountWatches
+from natxy.dut.linux.counting import CountWatches
 from natxy.engine.interface import Engine, OnProgress
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import GatewayDiedError
@@ -96,7 +96,7 @@ class Repetition:
     rate: float | None = None
     ceiling_fps: float | None = None
     watch: GatewayWatch | None = None
-    counting: CountWatch | CountWatches | None = None
+    counting: CountWatches | None = None
     learn: Callable[[], None] | None = None
     asks_alive: bool = True
     set_up_again: Callable[[], None] | None = None

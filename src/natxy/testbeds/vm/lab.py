@@ -155,17 +155,17 @@ class VmLab(EngineTestbed):
             return cores.end()
 
         watch = GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
-        spent = [
-            LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
-            for box in self._boxes
-        ]
-        load = spent[0] if len(spent) == 1 else LoadWatches(spent)
-        self._reading_cost = load.cost()
-        return watch.with_load(load)
+        spent = LoadWatches(
+            [
+                LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
+                for box in self._boxes
+            ]
+        )
+        self._reading_cost = spent.cost()
+        return watch.with_load(spent)
 
-    def counting(self) -> CountWatch | CountWatches:
-        watches = [CountWatch(box.transport, box.interfaces) for box in self._boxes]
-        return watches[0] if len(watches) == 1 else CountWatches(watches)
+    def counting(self) -> CountWatches:
+        return CountWatches([CountWatch(box.transport, box.interfaces) for box in self._boxes])
 
     def dut_hardware(self) -> Sequence[dict[str, str]]:
         return [describe_hardware(box.transport, box.interfaces) for box in self._boxes]
