@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.plan.model.units import enumerated
 from natxy.report.words import corruption, lost_delays
 from natxy.report.words.headlines import with_interval
@@ -11,6 +13,9 @@ from natxy.report.words.tester import uneven_queues
 from natxy.results.analysis.contradictions import contradictions
 from natxy.results.analysis.source_spreads import ends_of, spreads_of
 from natxy.results.records import RunRecord, State
+
+_MERGING: Final = frozenset({"generic-receive-offload", "large-receive-offload", "rx-gro-hw", "rx-gro-list"})
+_OFFLOADS: Final = " offloads"
 
 
 def sentences(run: RunRecord) -> list[str]:
@@ -21,6 +26,7 @@ def sentences(run: RunRecord) -> list[str]:
         lost_delays.sentences,
         uneven_queues,
         strange_sources,
+        merged_segments,
     )
     return [*_of_procedures(run), *(sentence for sentences in kinds for sentence in sentences(run))]
 
@@ -52,4 +58,20 @@ def strange_sources(run: RunRecord) -> list[str]:
         "gateway's rules with the plan"
         for experiment in run.experiments
         if (pool := experiment.pool) and (ends := [end for end in ends_of(spreads_of(experiment)) if end not in pool])
+    ]
+
+
+def merged_segments(run: RunRecord) -> list[str]:
+    """Returns a sentence for TCP between hosts through interfaces whose offloads merge segments before the gateway."""
+    names_by_offloads: dict[str, list[str]] = {}
+    for experiment in run.experiments:
+        facts = [fact for dut in experiment.duts for fact in dut.hardware.items() if fact[0].endswith(_OFFLOADS)]
+        merging = {what: [name for name in on.split(", ") if name in _MERGING] for what, on in facts}
+        shown = [f"{what.removesuffix(_OFFLOADS)}: {', '.join(names)}" for what, names in merging.items() if names]
+        if shown and experiment.declaration.between_hosts:
+            names_by_offloads.setdefault("; ".join(shown), []).append(experiment.name)
+    return [
+        f"{', '.join(names)}: the gateway's interfaces merge TCP segments ({shown}), so the gateway forwards fewer and "
+        "longer packets than the links carry; `ethtool -K INTERFACE gro off lro off` on the DUT measures it without"
+        for shown, names in names_by_offloads.items()
     ]
