@@ -13,7 +13,7 @@
 namespace natxy {
 namespace {
 
-constexpr std::uint64_t kFrames = 50'000;
+constexpr std::uint64_t kFrames = 10'000;
 constexpr double kRate_fps = 200'000;
 constexpr std::uint16_t kRunId = 1;
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -85,6 +85,8 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
     EXPECT_GE(sender.sent_so_far(), sent);
     sent = sender.sent_so_far();
     received = receiver.received_so_far();
+    // Whoever looks without a break slows the worker down, most of all under ThreadSanitizer.
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   signals.stop = true;
   thread.join();
@@ -100,7 +102,7 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   const auto& seconds = report.streams[0].received_per_second;
   EXPECT_EQ(std::accumulate(seconds.begin(), seconds.end(), std::uint64_t{0}), kFrames);
   // Two frames are due in each second. The machine may delay them, but never sends them early.
-  for (const std::ptrdiff_t some : {5000, 10'000, 20'000}) {
+  for (const std::ptrdiff_t some : {1000, 2000, 4000}) {
     EXPECT_LE(std::accumulate(seconds.begin(), seconds.begin() + some, std::uint64_t{0}),
               static_cast<std::uint64_t>(2 * some + 1));
   }
