@@ -18,7 +18,7 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from tests.support import needs
 from tests.support.captured_frames import FCS_BYTES, has_right_checksums, signature_of
-from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, nat_bed
+from tests.support.nat_bed import NatBed, all_arrived, nat_bed, patiently
 from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
@@ -41,10 +41,10 @@ def bed(tmp_path: Path) -> Iterator[NatBed]:
 def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) -> None:
     experiment = experiment_of(background="10%", frame_size=128)
     bed.gateway.clear()
-    phase1 = bed.engine.run_trial(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY))
+    phase1 = bed.engine.run_trial(patiently(establish_request(experiment, 5000, 1)))
     all_arrived(phase1)
     assert phase1.established == 50
-    request = traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY)
+    request = patiently(traffic_request(experiment, 5000, 2))
     with (
         bed.sent(Side.LEFT) as left,
         bed.sent(Side.RIGHT) as right,
@@ -81,8 +81,8 @@ def test_one_of_every_ten_frames_is_native_in_exactly_this_order(bed: NatBed) ->
 def test_one_direction_alone(bed: NatBed, directions: str) -> None:
     experiment = experiment_of(background="50%", directions=directions)
     bed.gateway.clear()
-    all_arrived(bed.engine.run_trial(establish_request(experiment, 5000, 1).model_copy(update=PATIENTLY)))
-    result = bed.engine.run_trial(traffic_request(experiment, 5000, 2).model_copy(update=PATIENTLY))
+    all_arrived(bed.engine.run_trial(patiently(establish_request(experiment, 5000, 1))))
+    result = bed.engine.run_trial(patiently(traffic_request(experiment, 5000, 2)))
     all_arrived(result)
     assert [(stream.name, stream.received) for stream in result.streams] == [
         (directions, 250),

@@ -19,7 +19,7 @@ from natxy.plan.written import Plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, swapped, tuple_of
-from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, all_captured, nat_bed
+from tests.support.nat_bed import NatBed, all_arrived, all_captured, nat_bed, patiently
 from tests.support.undisturbed import repeated
 
 pytestmark = needs.LAB
@@ -59,7 +59,7 @@ def by_sequence(frames: list[Packet]) -> list[FourTuple]:
 def established(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], list[FourTuple]]:
     """Runs phase 1; returns the four-tuples that the initiator sent, and those that the responder received."""
     bed.gateway.clear()
-    request = establish_request(experiment, RATE_FPS, seed=1).model_copy(update=PATIENTLY)
+    request = patiently(establish_request(experiment, RATE_FPS, seed=1))
     with bed.sent(Side.LEFT) as offered, bed.forwarded(Side.RIGHT) as translated:
         result = bed.engine.run_trial(request)
     all_arrived(result)
@@ -69,7 +69,7 @@ def established(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], l
 
 def phase_2(bed: NatBed, experiment: Experiment) -> tuple[list[FourTuple], list[FourTuple]]:
     """Runs phase 2; returns the four-tuples that initiator and responder sent."""
-    request = traffic_request(experiment, RATE_FPS, seed=2).model_copy(update=PATIENTLY)
+    request = patiently(traffic_request(experiment, RATE_FPS, seed=2))
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         result = bed.engine.run_trial(request)
     all_arrived(result)
@@ -105,7 +105,7 @@ def test_a_phase_1_that_draws_its_four_tuples_repeats_some(bed: NatBed) -> None:
     assert round(experiment.distinct_connections or 0) == 30
     # Frames with the same four-tuple use the same connection, also behind the gateway.
     assert len(set(zip(offered, seen, strict=True))) == 30
-    validation = validate_request(experiment, RATE_FPS, seed=4).model_copy(update=PATIENTLY)
+    validation = patiently(validate_request(experiment, RATE_FPS, seed=4))
     with bed.sent(Side.RIGHT) as replies:
         validated = bed.engine.run_trial(validation)
     all_arrived(validated)
@@ -135,7 +135,7 @@ def test_each_direction_has_its_own_ports_in_its_own_orders(bed: NatBed) -> None
         ports={"source": "1000-1006", "destination": 80, "reverse": {"source": 53, "destination": "5000-5010"}},
         orders={"source_port": "increasing", "reverse": {"destination_port": "decreasing"}},
     )
-    request = traffic_request(experiment, RATE_FPS, seed=3).model_copy(update=PATIENTLY)
+    request = patiently(traffic_request(experiment, RATE_FPS, seed=3))
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         bed.engine.run_trial(request)
     for frames in (left, right):

@@ -32,7 +32,7 @@ from natxy.testbeds.lab_kernels import lab_for
 from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import has_right_checksums, signature_of
-from tests.support.nat_bed import PATIENTLY, all_arrived
+from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.REFERENCE, needs.programs("iptables-nft")]
@@ -85,12 +85,12 @@ def test_each_pair_has_its_own_frames(own: dict[str, Any], family: Family, tmp_p
         assert len(set(macs.values())) == 2 * PAIRS
         if experiment.connections:
             for pair in range(PAIRS):
-                made = engine.run_trial(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+                made = engine.run_trial(patiently(establish_request(experiment, 1000, 7, pair)))
                 all_arrived(made)
                 assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
             assert gateway.count() == PAIRS * CONNECTIONS
 
-        request = traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
+        request = patiently(traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES))
         with ExitStack() as captures:
             ends = [(pair, side) for pair in range(PAIRS) for side in Side]
             seen = {
@@ -132,11 +132,11 @@ def test_the_reference_gateway_keeps_pairs_apart(tmp_path: Path) -> None:
     experiment = experiment_of(gateway={"driver": "reference", "mode": "nat", "table_capacity": 1000}, **CONNECTED)
     with set_up(experiment, tmp_path) as (_, gateway, engine):
         for pair in range(PAIRS):
-            made = engine.run_trial(establish_request(experiment, 1000, 7, pair).model_copy(update=PATIENTLY))
+            made = engine.run_trial(patiently(establish_request(experiment, 1000, 7, pair)))
             all_arrived(made)
             assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
         assert gateway.count() == PAIRS * CONNECTIONS
-        request = traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
+        request = patiently(traffic_request(experiment, PAIRS * 2000.0, 7, frames=FRAMES))
         result = engine.run_trial(request)
     all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason

@@ -31,7 +31,7 @@ from natxy.testbeds.lab import DUT_MACS
 from natxy.testbeds.veth import TESTER_MACS
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
-from tests.support.nat_bed import PATIENTLY, all_captured
+from tests.support.nat_bed import all_captured, patiently
 from tests.support.reference_bed import ReferenceBed, reference_bed
 from tests.support.siitperf_bed import LINKS, run_in_lab
 from tests.support.siitperf_cases import CASES, FRAMES, Case
@@ -104,7 +104,7 @@ def sent_by_plan(bed: ReferenceBed, case: Case, experiment: Experiment) -> Sent:
     with bed.sent(Side.LEFT) as left, bed.sent(Side.RIGHT) as right:
         if experiment.procedure.name != "connection-rate":
             request = traffic_request(experiment, _PLAN_RATE_FPS, seed=2, frames=FRAMES)
-            bed.engine.run_trial(request.model_copy(update=PATIENTLY))
+            bed.engine.run_trial(patiently(request))
     ways = (right, left) if case.is_mirrored else (left, right)
     return Sent(first, *ways, arrived)
 
@@ -115,7 +115,7 @@ def established(bed: ReferenceBed, experiment: Experiment) -> tuple[list[Packet]
         bed.gateway.clear_table(0)
         with bed.sent(Side.LEFT) as first, bed.arrived(Side.RIGHT) as arrived:
             connecting = establish_request(experiment, _PLAN_RATE_FPS, seed=1)
-            done = bed.engine.run_trial(connecting.model_copy(update=PATIENTLY))
+            done = bed.engine.run_trial(patiently(connecting))
         if done.established == experiment.connections:
             break
     return first, arrived

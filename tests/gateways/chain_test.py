@@ -33,7 +33,7 @@ from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import has_right_checksums, signature_of
 from tests.support.measured_runs import measured_run
-from tests.support.nat_bed import PATIENTLY, all_arrived
+from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack")]
@@ -71,11 +71,11 @@ def between(experiment: Experiment, folder: Path) -> dict[Side, list[Packet]]:
     """Returns the frames of phase 2 on the link between the two gateways, by the side that they come from."""
     with set_up(experiment, folder) as (lab, gateway, engine):
         if experiment.connections:
-            made = engine.run_trial(establish_request(experiment, 1000, 7).model_copy(update=PATIENTLY))
+            made = engine.run_trial(patiently(establish_request(experiment, 1000, 7)))
             all_arrived(made)
             assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
             assert gateway.count() == CONNECTIONS
-        request = traffic_request(experiment, 2000.0, 7, frames=FRAMES).model_copy(update=PATIENTLY)
+        request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
         place = (lab.dut_namespaces[1], "dut2-left")
         with captured(*place, Direction.IN) as forward, captured(*place, Direction.OUT) as reverse:
             result = engine.run_trial(request)

@@ -16,7 +16,7 @@ from natxy.dut.registry import create
 from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortsOpen
-from natxy.engine.messages.requests import TrialLimits
+from natxy.engine.messages.requests import TrialLimits, TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import NftablesConfig
@@ -31,6 +31,12 @@ from tests.support.undisturbed import DisturbedError
 AT_LEISURE: Final = TrialLimits(max_overrun_ratio=1, overrun_floor_s=1, max_pause_s=10)
 # The machine may take the gateway's core for longer than a lab's drain. A trial without loss ends early.
 PATIENTLY: Final[dict[str, Any]] = {"limits": AT_LEISURE, "drain_s": 2.0, "drain_ends_early": True}
+
+
+def patiently(request: TrialRequest) -> TrialRequest:
+    """Returns the trial without limits on when its frames leave and arrive: the machine may keep any frame waiting."""
+    streams = [stream.model_copy(update={"max_backlog_s": None}) for stream in request.streams]
+    return request.model_copy(update={"streams": streams, **PATIENTLY})
 
 
 def all_arrived(result: TrialResult) -> None:
