@@ -108,6 +108,28 @@ def test_nothing_is_said_of_other_losses(gateway: dict[str, Any], waited_s: floa
     assert expiry(Bed(**gateway), waited_s) == ""
 
 
+@pytest.mark.parametrize("phase1", [True, False], ids=["a connection", "a reply"])
+@pytest.mark.parametrize(("times", "told"), [(1, True), (2, False)])
+def test_a_frame_that_is_lost_by_accident_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch, *, phase1: bool, times: int, told: bool
+) -> None:
+    bed = Bed(lifetime="6s")
+    run_trial = bed.engine.run_trial
+    left = times
+
+    def and_lose(request: TrialRequest) -> TrialResult:
+        nonlocal left
+        result = run_trial(request)
+        if request.phase1 != phase1 or not left:
+            return result
+        left -= 1
+        lost = result.streams[0].model_copy(update={"lost": 1, "first_lost": result.streams[0].last_lost})
+        return result.model_copy(update={"streams": [lost]})
+
+    monkeypatch.setattr(bed.engine, "run_trial", and_lose)
+    assert bool(expiry(bed, 10)) == told
+
+
 def test_a_gateway_that_cannot_be_emptied_tells_nothing() -> None:
     bed = Bed(lifetime="5s")
     bed.dut.table.collapsed = True
