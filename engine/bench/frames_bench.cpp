@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "flow/mix.hpp"
+#include "form/classifier.hpp"
+#include "form/frame_reader.hpp"
+#include "form/frame_writer.hpp"
 #include "measure/histogram.hpp"
 #include "measure/sequence_window.hpp"
 #include "packet/checksum.hpp"
-#include "packet/classifier.hpp"
-#include "packet/test_frame/frame_template.hpp"
-#include "packet/test_frame/test_frame_form.hpp"
 #include "trial/flow_source.hpp"
 
 // Measures the time that each step of sending and receiving takes per frame.
@@ -59,31 +59,33 @@ BENCHMARK(tuples<RandomFlows<Family::ipv6>, Family::ipv6>);
 BENCHMARK(tuples<EnumeratedFlows<Family::ipv4>, Family::ipv4>);
 BENCHMARK(tuples<EnumeratedFlows<Family::ipv6>, Family::ipv6>);
 
-template <Family F>
+template <Form kForm, Family F>
 class Burst {
  public:
-  explicit Burst(std::size_t size) : template_{{size}} {
+  static constexpr Layout kLayout = layout_of(kForm, F);
+
+  Burst() : writer_{kForm, {.size = kLayout.smallest_frame()}} {
     for (std::size_t i = 0; i < kBurst; ++i) frames_[i] = bytes_.data() + i * kApart;
     RandomFlows<F>(wide_space<F>()).fill({0, 1}, kBurst, tuples_);
   }
-  void write(std::uint64_t first) { template_.write(frames_, tuples_, {first, 1}, first); }
+  void write(std::uint64_t first) { writer_.write(frames_, tuples_, Series{first, 1}, first); }
   [[nodiscard]] std::array<std::span<const std::uint8_t>, kBurst> frames() const {
     std::array<std::span<const std::uint8_t>, kBurst> frames;
-    for (std::size_t i = 0; i < kBurst; ++i) frames[i] = {frames_[i], template_.length()};
+    for (std::size_t i = 0; i < kBurst; ++i) frames[i] = {frames_[i], writer_.length()};
     return frames;
   }
 
  private:
   static constexpr std::size_t kApart = 2368;
-  FrameTemplate<F> template_;
+  FrameWriter<kLayout> writer_;
   TupleLanes<F> tuples_;
   std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kBurst * kApart);
   std::array<std::uint8_t*, kBurst> frames_{};
 };
 
-template <Family F>
-void template_write(benchmark::State& state) {
-  Burst<F> burst(smallest_frame(F));
+template <Form kForm, Family F>
+void frame_writer(benchmark::State& state) {
+  Burst<kForm, F> burst;
   std::uint64_t first = 0;
   while (state.KeepRunning()) {
     burst.write(first);
@@ -92,8 +94,9 @@ void template_write(benchmark::State& state) {
   }
   count_frames(state);
 }
-BENCHMARK(template_write<Family::ipv4>);
-BENCHMARK(template_write<Family::ipv6>);
+BENCHMARK(frame_writer<Form::udp, Family::ipv4>);
+BENCHMARK(frame_writer<Form::udp, Family::ipv6>);
+BENCHMARK(frame_writer<Form::both_options, Family::ipv6>);
 
 void checksum(benchmark::State& state) {
   const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(state.range(0)), 0xAB);
@@ -105,26 +108,27 @@ void checksum(benchmark::State& state) {
 }
 BENCHMARK(checksum)->ArgName("bytes")->Arg(38)->Arg(1480);
 
-template <Family F>
-void test_frame_form(benchmark::State& state) {
-  Burst<F> burst(smallest_frame(F));
+template <Form kForm, Family F>
+void frame_reader(benchmark::State& state) {
+  Burst<kForm, F> burst;
   burst.write(0);
   const auto frames = burst.frames();
-  const TestFrameForm form(F, kSignatureBytes, 0, 0);
+  const FrameReader reader(kForm, F, kSignatureBytes, 0, 0);
   SignatureLanes signatures;
   while (state.KeepRunning()) {
-    benchmark::DoNotOptimize(form.read(frames, signatures));
+    benchmark::DoNotOptimize(reader.read(frames, signatures));
     benchmark::DoNotOptimize(signatures);
   }
-  if (form.read(frames, signatures) != kBurst) state.SkipWithError("frames do not have the form of their stream");
+  if (reader.read(frames, signatures) != kBurst) state.SkipWithError("frames do not have the form of their stream");
   count_frames(state);
 }
-BENCHMARK(test_frame_form<Family::ipv4>);
-BENCHMARK(test_frame_form<Family::ipv6>);
+BENCHMARK(frame_reader<Form::udp, Family::ipv4>);
+BENCHMARK(frame_reader<Form::udp, Family::ipv6>);
+BENCHMARK(frame_reader<Form::both_options, Family::ipv6>);
 
-template <Family F>
+template <Form kForm, Family F>
 void classifier(benchmark::State& state) {
-  Burst<F> burst(smallest_frame(F));
+  Burst<kForm, F> burst;
   burst.write(0);
   const auto frames = burst.frames();
   while (state.KeepRunning()) {
@@ -132,8 +136,9 @@ void classifier(benchmark::State& state) {
   }
   count_frames(state);
 }
-BENCHMARK(classifier<Family::ipv4>);
-BENCHMARK(classifier<Family::ipv6>);
+BENCHMARK(classifier<Form::udp, Family::ipv4>);
+BENCHMARK(classifier<Form::udp, Family::ipv6>);
+BENCHMARK(classifier<Form::both_options, Family::ipv6>);
 
 void histogram_record(benchmark::State& state) {
   Histogram histogram;

@@ -58,9 +58,26 @@ TupleSpace<F> space_of(const Variation& variation) {
   return TupleSpace<F>({address(0xC6120000), address(0x0A000000), port(1, 1), port(1024, last_port)}, 1);
 }
 
+/// Says what frames a benchmark sends. Without `sizes`, all are the smallest.
+struct Shape {
+  Form form = Form::udp;
+  std::vector<std::size_t> sizes;
+
+  [[nodiscard]] SizeCycle cycle(Family family) const {
+    return SizeCycle(sizes.empty() ? std::vector{layout_of(form, family).smallest_frame()} : sizes);
+  }
+};
+
 template <Family F>
-FrameTemplate<F> smallest_template() {
-  return FrameTemplate<F>({smallest_frame(F), 64, false, kMac, kMac, 0, kRunId});
+std::unique_ptr<FrameSource> frames_of(const Shape& shape, std::unique_ptr<FlowSource<F>> flows) {
+  std::unique_ptr<FrameSource> frames;
+  with_layout(shape.form, F, [&]<Layout L>() {
+    if constexpr (L.family == F) {
+      const FrameSettings settings{.source_mac = kMac, .destination_mac = kMac, .run_id = kRunId};
+      frames = make_frame_source<L>(shape.form, shape.cycle(F), settings, std::move(flows));
+    }
+  });
+  return frames;
 }
 
 /// Describes the cores and the device of a benchmark, and its duration.

@@ -44,7 +44,7 @@ std::string speed(std::uint64_t frames, double fps) {
 
 /// Measures the rate of all workers together. Each has a queue of the port and its share of the frames.
 template <Family F, class MakeFlows>
-std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
+std::string send_frames(const Bed& bed, const MakeFlows& make_flows, const Shape& shape = {}) {
   PortOptions options;
   options.side = Side::left;
   options.device = bed.device.empty() ? kNowhere : bed.device;
@@ -58,8 +58,7 @@ std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
   workers.reserve(bed.workers.size());
   for (std::size_t i = 0; i < bed.workers.size(); ++i) {
     workers.emplace_back(
-        std::make_unique<Sender>(port, static_cast<std::uint16_t>(i),
-                                 std::make_unique<StreamFrames<F>>(smallest_template<F>(), make_flows()),
+        std::make_unique<Sender>(port, static_cast<std::uint16_t>(i), frames_of<F>(shape, make_flows()),
                                  setup_of(schedule, {i, bed.workers.size()})),
         signals);
   }
@@ -79,10 +78,13 @@ std::string send_frames(const Bed& bed, const MakeFlows& make_flows) {
 }
 
 template <Family F>
-std::string send(const Variation& variation, bool enumerated, const Bed& bed) {
+std::string send(const Variation& variation, bool enumerated, const Bed& bed, const Shape& shape = {}) {
   const auto space = space_of<F>(variation);
-  if (enumerated) return send_frames<F>(bed, [&] { return std::make_unique<EnumeratedFlows<F>>(space); });
-  return send_frames<F>(bed, [&] { return std::make_unique<RandomFlows<F>>(space); });
+  if (enumerated)
+    return send_frames<F>(
+        bed, [&] { return std::make_unique<EnumeratedFlows<F>>(space); }, shape);
+  return send_frames<F>(
+      bed, [&] { return std::make_unique<RandomFlows<F>>(space); }, shape);
 }
 
 /// Makes a state table of the first `connections` tuples of `space`.
@@ -110,7 +112,8 @@ std::string respond(std::uint64_t connections, const Bed& bed) {
 /// Measures the rate at which a receiver processes the frames of one stream, fed through a ring. Only the receiver is
 /// timed.
 template <Family F>
-std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, const Bed& bed) {
+std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& space, const Bed& bed,
+                    const Shape& shape = {}) {
   constexpr unsigned kRound = 2048;  // the size of a port's queue
   rte_ring* ring = rte_ring_create("wire", 2 * kRound, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
   rte_eth_from_rings("wire", &ring, 1, &ring, 1, 0);
@@ -121,27 +124,26 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
   const Port port(options);
   const Neighbors nobody;
   const Clock clock = the_clock();
-  const auto frame = smallest_template<F>();
+  const auto frames = frames_of<F>(shape, std::make_unique<EnumeratedFlows<F>>(space));
+  std::vector<std::size_t> payloads;
+  const SizeCycle sizes = shape.cycle(F);
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, shape.sizes.size()); ++i) {
+    payloads.push_back(layout_of(shape.form, F).payload_bytes(sizes.of(i)));
+  }
   std::vector<Receiver::Stream> streams;
-  streams.push_back({true, F, kManyFrames, kSignatureBytes, std::nullopt, false, std::move(check)});
+  streams.push_back({true, shape.form, F, kManyFrames, SizeCycle(payloads), std::nullopt, false, std::move(check)});
   const std::uint64_t now = now_ticks();
   Receiver receiver(port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                     {now, now + clock.ticks(kLongest_s)}, clock);
 
-  EnumeratedFlows<F> flows(space);
   std::uint64_t sequence = 0;
   double busy = 0;
   std::vector<rte_mbuf*> round(kRound);
   auto work = [&] {
     while (busy < bed.seconds) {
-      while (!port.allocate(round, static_cast<std::uint16_t>(frame.length()))) continue;
+      while (!port.allocate(round, frames->length())) continue;
       for (std::size_t made = 0; made < kRound; made += kBurst) {
-        const Series sequences{sequence + made, 1};
-        TupleLanes<F> tuples;
-        flows.fill(sequences, kBurst, tuples);
-        std::array<std::uint8_t*, kBurst> frames;
-        for (std::size_t i = 0; i < kBurst; ++i) frames[i] = rte_pktmbuf_mtod(round[made + i], std::uint8_t*);
-        frame.write(frames, tuples, sequences, now_ticks() & kMask48);
+        frames->write(std::span(round).subspan(made, kBurst), {sequence + made, 1});
       }
       sequence += kRound;
       rte_ring_enqueue_bulk(ring, reinterpret_cast<void**>(round.data()), kRound, nullptr);
@@ -194,6 +196,16 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
   add("respond-100M", [](const Bed& bed) { return respond<F>(100'000'000, bed); });
   add("receive", [](const Bed& bed) { return receive<F>(nullptr, space_of<F>({true, true}), bed); });
   add("receive-learn-4M", [](const Bed& bed) { return learn<F>(4'000'000, bed); });
+  const auto add_shape = [&](const std::string& what, const Shape& shape) {
+    add("send-" + what, [shape](const Bed& bed) { return send<F>({true, true}, false, bed, shape); });
+    add("receive-" + what, [shape](const Bed& bed) {
+      return receive<F>(nullptr, space_of<F>({true, true}), bed, shape);
+    });
+  };
+  // Seven small frames, four of medium size and a long one; beside them, frames of their mean size.
+  add_shape("imix", {Form::udp, {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}});
+  add_shape("383", {Form::udp, {383}});
+  if (F == Family::ipv6) add_shape("options", {Form::both_options, {}});
 }
 
 double seconds_of(const Schedule& schedule) {
@@ -260,9 +272,8 @@ std::string lateness_ns(Pacing pacing, double rate_fps, const Bed& bed) {
   options.medium = Medium::loop;
   const Port port(options);
   const Clock clock = the_clock();
-  auto frames = std::make_unique<StreamFrames<Family::ipv4>>(
-      smallest_template<Family::ipv4>(),
-      std::make_unique<RandomFlows<Family::ipv4>>(space_of<Family::ipv4>({true, true})));
+  auto frames =
+      frames_of<Family::ipv4>({}, std::make_unique<RandomFlows<Family::ipv4>>(space_of<Family::ipv4>({true, true})));
   const Schedule schedule(now_ticks() + clock.ticks(kBeforeStart_s), static_cast<std::uint64_t>(rate_fps * bed.seconds),
                           rate_fps, clock.hz());
   const Histogram lateness = pacing(schedule, port, std::move(frames), bed.workers.front());

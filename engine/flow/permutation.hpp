@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "flow/halves.hpp"
+#include "packet/vectors.hpp"
 
 namespace natxy {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "flow/halves.hpp"
+#include "packet/vectors.hpp"
 
 namespace natxy {
 

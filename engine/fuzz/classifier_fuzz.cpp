@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "packet/test_frame/test_frame_form.hpp"
+#include "form/classifier.hpp"
+#include "form/frame_reader.hpp"
 #include "packet/vlan_tag.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -15,14 +16,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     signature = judged.datagram.signature();
     payload_bytes = judged.payload_bytes;
   }
-  for (const natxy::Family family : {natxy::Family::ipv4, natxy::Family::ipv6}) {
-    const natxy::TestFrameForm form(family, payload_bytes, signature.run_id, signature.stream);
+  for (std::size_t each = 0; each <= natxy::kForms; ++each) {
+    const natxy::Family family = each < natxy::kForms ? natxy::Family::ipv6 : natxy::Family::ipv4;
+    const auto form = static_cast<natxy::Form>(each % natxy::kForms);
+    const natxy::FrameReader reader(form, family, payload_bytes, signature.run_id, signature.stream);
     natxy::SignatureLanes signatures;
-    const std::size_t alone = form.read({&frame, 1}, signatures);
-    if (form.read(std::array{frame, frame, frame, frame}, signatures) != 4 * alone) __builtin_trap();
+    const std::size_t alone = reader.read({&frame, 1}, signatures);
+    if (reader.read(std::array{frame, frame, frame, frame}, signatures) != 4 * alone) __builtin_trap();
     if (alone == 0) continue;
     if (judged.kind != natxy::FrameKind::test || judged.family != family) __builtin_trap();
-    if (data + form.udp_at() != judged.datagram.udp) __builtin_trap();
+    if (data + reader.udp_at() != judged.datagram.udp) __builtin_trap();
     if (signatures.sequence[3] != signature.sequence || signatures.time[3] != signature.time) __builtin_trap();
   }
   // A tagged frame is classified without its tag, which hides everything behind it from a port without VLANs.

@@ -32,12 +32,20 @@ inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
 inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86DD;
 inline constexpr std::uint16_t kEtherTypeLldp = 0x88CC;
 
+inline constexpr std::uint16_t kIpv4FragmentMask = 0x3FFF;  // more fragments, and the offset
+inline constexpr std::uint16_t kIpv4DontFragment = 0x4000;
+
+// The header of an extension of IPv6 counts the units of 8 bytes behind the first.
+inline constexpr std::size_t kExtensionUnitBytes = 8;
+
 inline constexpr std::uint8_t kProtocolHopByHop = 0;
 inline constexpr std::uint8_t kProtocolIcmp = 1;
 inline constexpr std::uint8_t kProtocolIgmp = 2;
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint8_t kProtocolUdp = 17;
+inline constexpr std::uint8_t kProtocolRouting = 43;
 inline constexpr std::uint8_t kProtocolFragment = 44;
 inline constexpr std::uint8_t kProtocolIcmpv6 = 58;
+inline constexpr std::uint8_t kProtocolDestinationOptions = 60;
 
 }  // namespace natxy

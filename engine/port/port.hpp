@@ -16,7 +16,7 @@
 
 #include "packet/bytes.hpp"
 #include "packet/headers.hpp"
-#include "packet/test_frame/transpose.hpp"
+#include "packet/vectors.hpp"
 #include "packet/vlan_tag.hpp"
 #include "port/packet_sockets.hpp"
 #include "port/vlan_reception.hpp"

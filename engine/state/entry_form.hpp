@@ -10,7 +10,7 @@
 #include "packet/address.hpp"
 #include "packet/burst.hpp"
 #include "packet/bytes.hpp"
-#include "packet/test_frame/transpose.hpp"
+#include "packet/vectors.hpp"
 #include "state/held_bytes.hpp"
 
 namespace natxy {

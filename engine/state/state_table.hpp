@@ -6,11 +6,11 @@
 #include <cstring>
 #include <span>
 
+#include "form/classifier.hpp"
 #include "packet/address.hpp"
 #include "packet/burst.hpp"
-#include "packet/classifier.hpp"
 #include "packet/headers.hpp"
-#include "packet/test_frame/transpose.hpp"
+#include "packet/vectors.hpp"
 #include "state/entry_form.hpp"
 
 namespace natxy {

@@ -8,7 +8,7 @@
 #include "flow/cycle.hpp"
 #include "flow/selection.hpp"
 #include "flow/tuple_space.hpp"
-#include "packet/classifier.hpp"
+#include "form/classifier.hpp"
 #include "state/state_table.hpp"
 
 namespace natxy {

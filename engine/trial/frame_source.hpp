@@ -7,11 +7,13 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "form/frame_writer.hpp"
+#include "form/size_cycle.hpp"
 #include "measure/own_lines.hpp"
 #include "pace/clock.hpp"
 #include "pace/turns.hpp"
-#include "packet/test_frame/frame_template.hpp"
 #include "port/port.hpp"
 #include "trial/flow_source.hpp"
 
@@ -24,31 +26,86 @@ class alignas(kCacheLine) FrameSource {
   /// Returns the length of the longest frame, in bytes without FCS.
   [[nodiscard]] virtual std::uint16_t length() const = 0;
   /// Writes the first frames of `sequences`, stamped with the current time, into `buffers`, at most kBurst. The buffers
-  /// must be for frames of `length()` bytes.
+  /// must be for frames of `length()` bytes; those of shorter frames are made shorter.
   virtual void write(std::span<rte_mbuf* const> buffers, const Series& sequences) = 0;
 };
 
-/// Writes the frames of one stream.
-template <Family F>
+/// Writes the frames of a stream that are all of one size.
+template <Layout L>
 class StreamFrames final : public FrameSource {
  public:
-  StreamFrames(const FrameTemplate<F>& frame, std::unique_ptr<FlowSource<F>> flows)
-      : template_{frame}, flows_{std::move(flows)} {}
+  StreamFrames(const FrameWriter<L>& writer, std::unique_ptr<FlowSource<L.family>> flows)
+      : writer_{writer}, flows_{std::move(flows)} {}
 
-  [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(template_.length()); }
+  [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(writer_.length()); }
 
   void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
-    TupleLanes<F> tuples;
+    TupleLanes<L.family> tuples;
     flows_->fill(sequences, buffers.size(), tuples);
     std::array<std::uint8_t*, kBurst> frames;
     for (std::size_t i = 0; i < buffers.size(); ++i) frames[i] = Port::frame_of(buffers[i]);
-    template_.write({frames.data(), buffers.size()}, tuples, sequences, now_ticks() & kMask48);
+    writer_.write({frames.data(), buffers.size()}, tuples, sequences, now_ticks() & kMask48);
   }
 
  private:
-  FrameTemplate<F> template_;
-  std::unique_ptr<FlowSource<F>> flows_;
+  FrameWriter<L> writer_;
+  std::unique_ptr<FlowSource<L.family>> flows_;
 };
+
+/// Writes the frames of a stream, each of its own size. Which four-tuple a frame has does not depend on its size.
+template <Layout L>
+class MixedFrames final : public FrameSource {
+ public:
+  /// `writers` has one for each of the cycle's distinct sizes.
+  MixedFrames(const SizeCycle& sizes, std::vector<FrameWriter<L>> writers, std::unique_ptr<FlowSource<L.family>> flows)
+      : sizes_{sizes}, writers_{std::move(writers)}, flows_{std::move(flows)} {}
+
+  [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(writers_.back().length()); }
+
+  void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
+    TupleLanes<L.family> tuples;
+    flows_->fill(sequences, buffers.size(), tuples);
+    Lanes<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < buffers.size(); ++i) numbers[i] = sequences.at(i);
+    Lanes<std::uint8_t> ranks;
+    sizes_.rank(std::span(numbers).first(buffers.size()), ranks);
+    const std::uint64_t time = now_ticks() & kMask48;
+    for (std::size_t rank = 0; rank < writers_.size(); ++rank) {
+      Lanes<std::uint8_t*> frames;
+      TupleLanes<L.family> own;
+      Lanes<std::uint64_t> own_numbers;
+      std::size_t count = 0;
+      const auto length = static_cast<std::uint16_t>(writers_[rank].length());
+      for (std::size_t i = 0; i < buffers.size(); ++i) {
+        if (ranks[i] != rank) continue;
+        frames[count] = Port::frame_of(buffers[i]);
+        own.set(count, tuples.get(i));
+        own_numbers[count++] = numbers[i];
+        buffers[i]->data_len = length;
+        buffers[i]->pkt_len = length;
+      }
+      writers_[rank].write(std::span(frames).first(count), own, own_numbers, time);
+    }
+  }
+
+ private:
+  SizeCycle sizes_;
+  std::vector<FrameWriter<L>> writers_;
+  std::unique_ptr<FlowSource<L.family>> flows_;
+};
+
+/// Makes the source of a stream's frames. `settings` are those of all sizes.
+template <Layout L>
+std::unique_ptr<FrameSource> make_frame_source(Form form, const SizeCycle& sizes, FrameSettings settings,
+                                               std::unique_ptr<FlowSource<L.family>> flows) {
+  std::vector<FrameWriter<L>> writers;
+  for (const std::size_t size : sizes.distinct()) {
+    settings.size = size;
+    writers.emplace_back(form, settings);
+  }
+  if (!sizes.mixed()) return std::make_unique<StreamFrames<L>>(writers.front(), std::move(flows));
+  return std::make_unique<MixedFrames<L>>(sizes, std::move(writers), std::move(flows));
+}
 
 /// Writes the frames of two streams in turn, which may differ in family. Sequence numbers are slots of their schedule.
 class InterleavedFrames final : public FrameSource {
@@ -62,9 +119,9 @@ class InterleavedFrames final : public FrameSource {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       const Turns::Turn turn = turns_.at(slots.at(i));
       FrameSource& source = turn.second ? *second_ : *first_;
-      source.write(buffers.subspan(i, 1), {turn.sequence, 1});
       buffers[i]->data_len = source.length();
       buffers[i]->pkt_len = source.length();
+      source.write(buffers.subspan(i, 1), {turn.sequence, 1});
     }
   }
 

@@ -83,9 +83,9 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   for (const Source& source : sources) queues_.push_back({.source = source});
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
-    const TestFrameForm form(stream.family, stream.payload_bytes, run_id,
-                             static_cast<std::uint8_t>(receptions_.size()));
-    Reception reception{std::move(stream), form, {}, std::nullopt};
+    const MixReader reader(stream.form, stream.family, stream.payloads, run_id,
+                           static_cast<std::uint8_t>(receptions_.size()));
+    Reception reception{std::move(stream), reader, {}, std::nullopt};
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
   }
@@ -171,7 +171,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
   for (std::size_t stream = 0; stream < receptions_.size(); ++stream) {
     Reception& reception = receptions_[stream];
     if (!reception.statistics) continue;
-    const std::size_t intact = reception.form.read(frames, signatures_);
+    const std::size_t intact = reception.reader.read(frames, signatures_);
     if (intact == 0) continue;
     const auto sequences = std::span<const std::uint64_t>(signatures_.sequence).first(intact);
     const auto beyond = std::ranges::find_if(sequences, [&](std::uint64_t n) { return n >= reception.stream.frames; });
@@ -184,7 +184,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     }
     record(queue, stream,
            {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),
-            reception.form.udp_at()},
+            reception.reader.udp_at()},
            now);
     return count;
   }
@@ -203,7 +203,12 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     return;
   }
   Reception& reception = receptions_[signature.stream];
-  if (judged.kind == FrameKind::corrupt_test || judged.payload_bytes != reception.stream.payload_bytes) {
+  const auto udp_at = static_cast<std::size_t>(judged.datagram.udp - frame.data());
+  // A gateway must not remove or insert headers between IP and UDP, and every frame has the length that it was sent
+  // with.
+  const bool altered = judged.family == reception.stream.family && udp_at != reception.reader.udp_at();
+  if (judged.kind == FrameKind::corrupt_test || altered ||
+      judged.payload_bytes != reception.reader.payload_bytes(signature.sequence)) {
     ++reception.counts.corrupt;
     take_foreign(queue, frame, FrameKind::corrupt_test, now);
     return;
@@ -213,12 +218,7 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     ++reception.counts.misrouted;
     return;
   }
-  record(queue, signature.stream,
-         {{&signature.sequence, 1},
-          {&signature.time, 1},
-          {&frame, 1},
-          static_cast<std::size_t>(judged.datagram.udp - frame.data())},
-         now);
+  record(queue, signature.stream, {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, udp_at}, now);
 }
 
 /// Records intact frames of a stream that ends here, with numbers that it has.

@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "form/classifier.hpp"
+#include "form/mix_reader.hpp"
+#include "form/signature.hpp"
 #include "measure/own_lines.hpp"
 #include "measure/pause_marks.hpp"
 #include "measure/sequence_window.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
-#include "packet/signature.hpp"
-#include "packet/test_frame/test_frame_form.hpp"
 #include "port/neighbors.hpp"
 #include "port/port.hpp"
 #include "trial/answer_queue.hpp"
@@ -37,9 +38,10 @@ class Receiver final : public Task {
   /// Describes a stream of the trial. `expected` is true if it ends at this port.
   struct Stream {
     bool expected = false;
+    Form form = Form::udp;         // in which it arrives
     Family family = Family::ipv4;  // in which it arrives
     std::uint64_t frames = 0;
-    std::size_t payload_bytes = 0;  // of UDP; translation does not change it
+    SizeCycle payloads;  // of UDP, in bytes; translation does not change them
     std::optional<TaggedFrames> tagged;
     bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
@@ -104,7 +106,7 @@ class Receiver final : public Task {
   };
   struct Reception {
     Stream stream;
-    TestFrameForm form;
+    MixReader reader;
     Counts counts;
     std::optional<Statistics> statistics;
   };
@@ -115,7 +117,7 @@ class Receiver final : public Task {
     std::uint64_t received = 0;  // frames of any kind
   };
 
-  using Frame = TestFrameForm::Frame;
+  using Frame = MixReader::Frame;
 
   void poll(Queue& queue);
   void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);

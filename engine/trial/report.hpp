@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "form/classifier.hpp"
 #include "measure/core_probe.hpp"
 #include "measure/delay_variation.hpp"
 #include "measure/histogram.hpp"
 #include "measure/lost_bursts.hpp"
 #include "measure/lost_flows.hpp"
 #include "measure/sequence_window.hpp"
-#include "packet/classifier.hpp"
 #include "port/port.hpp"
 #include "state/source_spread.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "flow/field_range.hpp"
 #include "flow/selection.hpp"
+#include "form/forms.hpp"
 #include "measure/pause_marks.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
@@ -59,7 +60,8 @@ struct StreamSpec {
   unsigned pair = 0;  // of the ports that send and receive it
   StreamRole role = StreamRole::foreground;
   StreamKind kind = StreamKind::flows;
-  std::size_t frame_size = 64;  // FCS included
+  Form form = Form::udp;
+  std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat
   std::uint8_t ttl = 64;
   bool dont_fragment = false;
   double rate_fps = 0;

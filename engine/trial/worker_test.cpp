@@ -47,9 +47,10 @@ class LoopedPort {
 
 std::unique_ptr<Sender> sender_on(const Port& port, const Clock& clock, std::uint64_t start) {
   constexpr Family F = Family::ipv4;
-  const FrameTemplate<F> frame({smallest_frame(F), 64, false, port.mac(), port.mac(), 0, kRunId});
+  const FrameWriter<kUdpIpv4> frame(Form::udp,
+                                    {kUdpIpv4.smallest_frame(), 64, false, port.mac(), port.mac(), 0, kRunId});
   const TupleSpace<F> space({{0xC6120003, 0, 0, {}}, {0xC6120002, 0, 0, {}}, {80, 80}, {10000, 10000}}, 1);
-  auto frames = std::make_unique<StreamFrames<F>>(frame, std::make_unique<RandomFlows<F>>(space));
+  auto frames = std::make_unique<StreamFrames<kUdpIpv4>>(frame, std::make_unique<RandomFlows<F>>(space));
   const Schedule schedule(start, kFrames, kRate_fps, clock.hz());
   const std::uint64_t gives_up_at = start + clock.ticks(60);
   return std::make_unique<Sender>(
@@ -70,7 +71,8 @@ TEST(Worker, IsWatchedWhileItWorksForManySeconds) {
   worker.signals = &signals;
   worker.senders.push_back(sender_on(*port, clock, start));
   std::vector<Receiver::Stream> streams;
-  streams.push_back({true, Family::ipv4, kFrames, kSignatureBytes, std::nullopt, false, nullptr});
+  constexpr std::array kPayloads = {kSignatureBytes};
+  streams.push_back({true, Form::udp, Family::ipv4, kFrames, SizeCycle(kPayloads), std::nullopt, false, nullptr});
   worker.receivers.push_back(
       {0, std::make_unique<Receiver>(*port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                                      Receiver::Period{start, start + clock.ticks(10)}, hasty)});

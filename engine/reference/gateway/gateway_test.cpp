@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "form/classifier.hpp"
+#include "form/frame_writer.hpp"
 #include "packet/bytes.hpp"
-#include "packet/classifier.hpp"
-#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy::reference {
 namespace {
@@ -24,15 +24,15 @@ uint128 address(const char* text) { return parse_address(text)->value; }
 template <Family F>
 std::vector<std::uint8_t> frame_bytes(const char* from, std::uint16_t from_port, const char* to, std::uint16_t to_port,
                                       std::size_t size = 100, std::uint8_t ttl = 64) {
-  FrameFormat format;
-  format.size = size;
-  format.ttl = ttl;
-  const FrameTemplate<F> frame(format);
+  FrameSettings settings;
+  settings.size = size;
+  settings.ttl = ttl;
+  const FrameWriter<layout_of(Form::udp, F)> frame(Form::udp, settings);
   std::vector<std::uint8_t> bytes(kGrowth + frame.length());
   std::uint8_t* at = bytes.data() + kGrowth;
   TupleLanes<F> tuples;
   tuples.set(0, {static_cast<Address<F>>(address(from)), static_cast<Address<F>>(address(to)), from_port, to_port});
-  frame.write({&at, 1}, tuples, {42, 1}, 4711);
+  frame.write({&at, 1}, tuples, Series{42, 1}, 4711);
   return bytes;
 }
 

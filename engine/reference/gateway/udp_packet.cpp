@@ -7,13 +7,12 @@
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
+#include "packet/layers.hpp"
 
 namespace natxy::reference {
 
 namespace {
 
-constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3FFF;
-constexpr std::uint16_t kDontFragment = 0x4000;
 // Longer packets must not be fragmented on the IPv4 side (RFC 7915 §5.1).
 constexpr std::size_t kMayFragment = 1260;
 
@@ -31,31 +30,21 @@ UdpPacket::UdpPacket(const Frame& frame) : frame_{frame} {
     kind_ = Kind::malformed;
     return;
   }
-  ip_ = frame.data + kEthernetBytes;
-  const std::size_t available = frame.length - kEthernetBytes;
   const std::uint16_t type = load_be16(frame.data + 12);
   if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return;
-  family_ = type == kEtherTypeIpv4 ? Family::ipv4 : Family::ipv6;
+  const auto packet = read_ip(type, std::span(frame.data, frame.length).subspan(kEthernetBytes));
   kind_ = Kind::malformed;
-  if (available < ip_bytes(family_) || ip_[0] >> 4 != static_cast<int>(family_)) return;
-  std::size_t header = kIpv6Bytes;
-  std::size_t total = kIpv6Bytes + load_be16(ip_ + 4);
-  std::uint8_t protocol = ip_[6];
-  if (family_ == Family::ipv4) {
-    header = std::size_t{ip_[0] & 0xFU} * 4;
-    total = load_be16(ip_ + 2);
-    protocol = ip_[9];
-    if (header < kIpv4Bytes || fold(checksum_of(ip_, std::min(header, available))) != 0xFFFF) return;
-  }
-  if (total > available || total < header) return;
-  const bool fragment = family_ == Family::ipv4 && (load_be16(ip_ + 6) & kMoreFragmentsOrOffset) != 0;
-  if (protocol != kProtocolUdp || fragment) {
+  if (!packet) return;
+  family_ = packet->family;
+  if (family_ == Family::ipv4 && !is_intact(checksum_of(packet->header.data(), packet->header.size()))) return;
+  if (packet->protocol != kProtocolUdp || packet->fragment) {
     kind_ = Kind::foreign;
     return;
   }
-  udp_ = ip_ + header;
-  if (total - header < kUdpBytes || load_be16(udp_ + 4) != total - header) return;
-  udp_bytes_ = static_cast<std::uint16_t>(total - header);
+  if (packet->payload.size() < kUdpBytes || load_be16(packet->payload.data() + 4) != packet->payload.size()) return;
+  ip_ = frame.data + kEthernetBytes;
+  udp_ = frame.data + (packet->payload.data() - frame.data);
+  udp_bytes_ = static_cast<std::uint16_t>(packet->payload.size());
   kind_ = Kind::udp;
 }
 
@@ -111,7 +100,7 @@ void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
     ip_[0] = 0x45;
     ip_[1] = service;
     store_be16(ip_ + 2, static_cast<std::uint16_t>(total));
-    if (total > kMayFragment) store_be16(ip_ + 6, kDontFragment);
+    if (total > kMayFragment) store_be16(ip_ + 6, kIpv4DontFragment);
     ip_[8] = hops;
     ip_[9] = kProtocolUdp;
   } else {

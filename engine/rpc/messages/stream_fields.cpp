@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "form/size_cycle.hpp"
 #include "pace/turns.hpp"
 #include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/flow_fields.hpp"
@@ -17,6 +18,11 @@ constexpr std::uint64_t kMostTagged = 1'000'000;
 constexpr double kLongest_s = 30 * 86400;  // results are kept by the second
 
 const std::vector<std::pair<std::string, Family>> kFamilies = {{"ipv4", Family::ipv4}, {"ipv6", Family::ipv6}};
+const std::vector<std::pair<std::string, Form>> kFormsByName = [] {
+  std::vector<std::pair<std::string, Form>> forms;
+  for (std::size_t i = 0; i < kForms; ++i) forms.emplace_back(kFormNames[i], static_cast<Form>(i));
+  return forms;
+}();
 const std::vector<std::pair<std::string, StreamKind>> kKinds = {
     {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
 const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
@@ -57,9 +63,29 @@ std::optional<std::size_t> read_interleaved_with(FieldReader& reader, const Stre
   return index;
 }
 
+/// Reads one size, or a list of sizes that repeats.
+std::vector<std::size_t> read_sizes(FieldReader& reader) {
+  constexpr std::size_t kMost = 1000;
+  if (!reader.get("size").is_array()) return {reader.whole("size", 64, 9216)};
+  std::vector<std::size_t> sizes;
+  for (const Json& size : reader.list("size")) {
+    const std::string path = item_path(reader, "size", sizes.size());
+    if (!size.is_number_unsigned() || size < 64 || size > 9216) {
+      throw FieldError(path, "expected a whole number from 64 to 9216");
+    }
+    sizes.push_back(size.get<std::size_t>());
+  }
+  if (sizes.empty() || sizes.size() > kMost || SizeCycle(sizes).distinct().size() > SizeCycle::kMostDistinct) {
+    throw FieldError(reader.path_of("size"), fmt::format("expected 1 to {} sizes, at most {} of them different", kMost,
+                                                         SizeCycle::kMostDistinct));
+  }
+  return sizes;
+}
+
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   FieldReader reader(json, path);
-  stream.frame_size = reader.whole("size", 64, 9216);
+  stream.form = reader.choice("form", kFormsByName, Form::udp);
+  stream.frame_sizes = read_sizes(reader);
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
   stream.dont_fragment = reader.flag("dont_fragment", false);
   reader.finish();

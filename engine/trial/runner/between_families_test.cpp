@@ -132,7 +132,7 @@ TEST_F(BetweenFamilies, StatelessTrafficPassesBothWaysAtAnySize) {
   for (const std::size_t size : {84U, 85U, 512U}) {
     StreamSpec forward = stream_of(Side::left, "2001:2::2", "2001:2:0:64::c613:2");
     StreamSpec reverse = stream_of(Side::right, "198.19.0.2", "198.18.0.2");
-    forward.frame_size = reverse.frame_size = size;
+    forward.frame_sizes = reverse.frame_sizes = {size};
     const auto report = bed.run(trial({forward, reverse}));
     EXPECT_EQ(report.verdict, Verdict::pass) << size << ": " << report.reason;
   }
@@ -147,7 +147,7 @@ TEST_F(BetweenFamilies, AFrameOfTheOtherFamilyIsMisrouted) {
 
 TEST_F(BetweenFamilies, AFrameThatWouldGrowBeyondTheFarPortIsRefused) {
   StreamSpec reverse = stream_of(Side::right, "198.19.0.2", "198.18.0.2");
-  reverse.frame_size = 1518;
+  reverse.frame_sizes = {1518};
   EXPECT_THROW(bed.run(trial({reverse})), TrialError);
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "packet/test_frame/frame_template.hpp"
+#include "form/forms.hpp"
 #include "trial/receiver.hpp"
 
 namespace natxy {
@@ -50,15 +50,20 @@ void check_connections(const StreamSpec& stream, const Connections& connections)
 
 void check_frame_size(const StreamSpec& stream, const TrialResources& resources, const Connections& connections) {
   const Family family = connections.family_of(stream);
-  if (stream.frame_size < smallest_frame(family)) {
+  if (stream.form != Form::udp && family == Family::ipv4) {
+    throw TrialError(stream, "frames of IPv4 have no extension headers; give the form `udp`");
+  }
+  const Layout sent = layout_of(stream.form, family);
+  const Layout arriving = layout_of(connections.arrival_form_of(stream), connections.arrival_family_of(stream));
+  const auto [smallest, largest] = std::ranges::minmax(stream.frame_sizes);
+  if (smallest < sent.smallest_frame()) {
     throw TrialError(stream, fmt::format("a frame of {} bytes is too short; the minimum for IPv{} is {} bytes",
-                                         stream.frame_size, static_cast<int>(family), smallest_frame(family)));
+                                         smallest, static_cast<int>(family), sent.smallest_frame()));
   }
   for (const auto& port : resources.ports) {
     const Place place = port->options().place();
     if (place != stream.from() && place != stream.to()) continue;
-    const Family here = place == stream.from() ? family : connections.arrival_family_of(stream);
-    const std::size_t size = stream.frame_size + ip_bytes(here) - ip_bytes(family);
+    const std::size_t size = largest + (place == stream.from() ? sent : arriving).udp() - sent.udp();
     if (size - kFcsBytes > port->longest_frame()) {
       throw TrialError(
           stream, fmt::format("a frame of {} bytes is too long; the maximum of port {} is {} bytes; raise its `mtu`",

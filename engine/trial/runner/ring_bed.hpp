@@ -10,10 +10,10 @@
 #include <chrono>
 #include <thread>
 
+#include "form/frame_writer.hpp"
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
 #include "packet/neighbor_messages.hpp"
-#include "packet/test_frame/frame_template.hpp"
 #include "port/eal.hpp"
 #include "trial/runner/trial_runner.hpp"
 
@@ -226,7 +226,7 @@ inline StreamSpec stream(const std::string& name, Side source, Family family, st
   StreamSpec spec;
   spec.name = name;
   spec.source = source;
-  spec.frame_size = smallest_frame(family);
+  spec.frame_sizes = {layout_of(Form::udp, family).smallest_frame()};
   spec.rate_fps = 20'000;
   spec.frames = frames;
   spec.flows = flows(family, 100, 100);

@@ -96,17 +96,18 @@ Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, con
 
 std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Port& port) const {
   const StreamSpec& spec = spec_.streams[stream];
-  return connections_[spec.pair].family_of(spec) == Family::ipv4 ? family_frames_of<Family::ipv4>(stream, port)
-                                                                 : family_frames_of<Family::ipv6>(stream, port);
-}
-
-template <Family F>
-std::unique_ptr<FrameSource> TaskBuilder::family_frames_of(std::size_t stream, const Port& port) const {
-  const StreamSpec& spec = spec_.streams[stream];
-  const FrameTemplate<F> frame({spec.frame_size, spec.ttl, spec.dont_fragment, port.mac(),
-                                *resources_.destination_mac(spec.from(), F), static_cast<std::uint8_t>(stream),
-                                run_id_});
-  return std::make_unique<StreamFrames<F>>(frame, make_flow_source<F>(spec_, connections_[spec.pair], stream));
+  const Connections& connections = connections_[spec.pair];
+  const auto made = [&]<Layout L>() {
+    const FrameSettings settings{.ttl = spec.ttl,
+                                 .dont_fragment = spec.dont_fragment,
+                                 .source_mac = port.mac(),
+                                 .destination_mac = *resources_.destination_mac(spec.from(), L.family),
+                                 .stream = static_cast<std::uint8_t>(stream),
+                                 .run_id = run_id_};
+    return make_frame_source<L>(spec.form, SizeCycle(spec.frame_sizes), settings,
+                                make_flow_source<L.family>(spec_, connections, stream));
+  };
+  return with_layout(spec.form, connections.family_of(spec), made);
 }
 
 /// Describes the trial's streams to a receiver at `port`.
@@ -116,11 +117,13 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     const StreamSpec& stream = spec_.streams[i];
     const Connections& connections = connections_[stream.pair];
     const bool expected = stream.to() == port.options().place();
-    const std::size_t payload_bytes =
-        stream.frame_size - kFcsBytes - kEthernetBytes - ip_bytes(connections.family_of(stream)) - kUdpBytes;
+    const Layout layout = layout_of(stream.form, connections.family_of(stream));
+    std::vector<std::size_t> payloads;
+    for (const std::size_t size : stream.frame_sizes) payloads.push_back(layout.payload_bytes(size));
     const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
-    streams.push_back({expected, connections.arrival_family_of(stream), stream.frames, payload_bytes, stream.tagged,
-                       stream.ipdv, expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
+    streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),
+                       stream.frames, SizeCycle(payloads), stream.tagged, stream.ipdv,
+                       expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
                        stream.schedule(resources_.clock)});
   }
   return streams;

@@ -35,8 +35,6 @@ class TaskBuilder {
   [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
                                        double rate_fps, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const;
-  template <Family F>
-  [[nodiscard]] std::unique_ptr<FrameSource> family_frames_of(std::size_t stream, const Port& port) const;
   [[nodiscard]] std::vector<Receiver::Stream> streams_at(const Port& port) const;
 
   const TrialSpec& spec_;

@@ -369,7 +369,7 @@ TEST(Failure, AFrameThatChangedItsLengthIsCorrupt) {
     return 1;
   };
   StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
-  spec.frame_size = 128;
+  spec.frame_sizes = {128};
   const auto report = bed.run(trial({spec}));
   EXPECT_EQ(report.streams[0].corrupt, 100U);
   EXPECT_EQ(report.streams[0].received, 0U);
@@ -378,7 +378,7 @@ TEST(Failure, AFrameThatChangedItsLengthIsCorrupt) {
 TEST(Failure, AFrameLongerThanABufferIsRefused) {
   RingBed bed;
   StreamSpec spec = stream("forward", Side::left, Family::ipv4, 100);
-  spec.frame_size = 2053;
+  spec.frame_sizes = {2053};
   EXPECT_THROW(bed.run(trial({spec})), TrialError);
 }
 

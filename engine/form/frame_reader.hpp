@@ -8,14 +8,11 @@
 #include <cstring>
 #include <span>
 
-#include "packet/address.hpp"
+#include "form/forms.hpp"
 #include "packet/burst.hpp"
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
-#include "packet/classifier.hpp"
-#include "packet/headers.hpp"
-#include "packet/signature.hpp"
-#include "packet/test_frame/transpose.hpp"
+#include "packet/vectors.hpp"
 
 namespace natxy {
 
@@ -30,23 +27,24 @@ struct alignas(64) SignatureLanes {
   }
 };
 
-/// Recognises the form in which nearly all test frames of a stream arrive: intact, with the stream's length and the
-/// trial's run id, without options or extension headers. This takes a fraction of the time of `classify`, which handles
-/// all other frames.
-class TestFrameForm {
+/// Recognises the frames of a stream that arrive as nearly all do: intact, in the stream's form, of one length, with
+/// the trial's run id. This takes a fraction of the time of `classify`, which handles all other frames.
+class FrameReader {
  public:
   using Frame = std::span<const std::uint8_t>;
 
-  TestFrameForm(Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream);
+  FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream);
 
-  /// Reads the signatures of the first of `frames`, at most kBurst, that have this form. Returns their number.
+  /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   /// `classify` classifies all of them as test frames, and maybe others, too.
   std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
-    return family_ == Family::ipv4 ? read<Family::ipv4>(frames, signatures) : read<Family::ipv6>(frames, signatures);
+    return with_layout(form_, family_, [&]<Layout L>() { return read<L>(frames, signatures); });
   }
 
-  /// Returns the offset of the UDP header in a frame of this form.
+  /// Returns the offset of the UDP header in a frame that has been read.
   [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
+  /// Returns the length of such a frame, without the FCS.
+  [[nodiscard]] std::size_t length() const { return bytes_; }
 
  private:
   /// Holds the known bits of some bytes of a frame, or of the same word of four frames.
@@ -62,61 +60,69 @@ class TestFrameForm {
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
 
   /// Describes the words up to the end of the signature by which four frames are read.
-  template <Family F>
+  template <Layout L>
   struct Words {
-    static constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
-    static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
-    static constexpr std::size_t kCount = F == Family::ipv4 ? 6 : 8;
-    static constexpr std::size_t kFirst = kEnd - 8 * kCount;  // in or before the IP header
-    // The last four: the end of the destination address and the source port; the destination port, the length, the
-    // checksum and the start of the magic; the rest of what is known, and the start of the sequence number; its rest
-    // and the time.
+    // From the EtherType on in IPv4, from the third byte of the header on in IPv6. With an odd number of extension
+    // headers, the word before is read, too, because words are read in pairs.
+    static constexpr std::size_t kIp = L.family == Family::ipv4 ? kHeadersAt : kHeadersAt + 4;
+    static constexpr std::size_t kCount = (L.end() - kIp + 15) / 16 * 2;
+    static constexpr std::size_t kFirst = L.end() - 8 * kCount;
+    static constexpr std::size_t kHeader = (kIp - kFirst) / 8;
+    // The end of the destination address, and what follows it.
+    static constexpr std::size_t kAddressesEnd = kHeader + (L.extensions() - 6 - kIp) / 8;
+    // The last four: six bytes and the source port; the destination port, the length, the checksum and the start of the
+    // magic; the rest of what is known, and the start of the sequence number; its rest and the time.
     static constexpr std::size_t kPorts = kCount - 4;
-    static_assert(kFirst + 8 * kPorts == kUdp - 6);
+    static_assert(kFirst + 8 * kPorts == L.udp() - 6);
     // Those with known bits. The bytes before IPv6's are compared apart.
     static constexpr auto kKnown = [] {
-      if constexpr (F == Family::ipv4) return std::array<std::size_t, 4>{0, 1, 3, 4};
-      if constexpr (F == Family::ipv6) return std::array<std::size_t, 3>{0, 5, 6};
+      if constexpr (L.family == Family::ipv4) {
+        return std::array<std::size_t, 4>{0, 1, kPorts + 1, kPorts + 2};
+      } else {
+        constexpr std::size_t kOfExtensions = L.extension_bytes == 0 ? 0 : L.extension_bytes / 8 + 1;
+        std::array<std::size_t, 3 + kOfExtensions> known{kHeader, kPorts + 1, kPorts + 2};
+        for (std::size_t i = 0; i < kOfExtensions; ++i) known[3 + i] = kAddressesEnd + i;
+        return known;
+      }
     }();
   };
 
-  template <Family F>
+  template <Layout L>
   std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
     // The compiler does not have to reload a local copy after other stores.
-    const TestFrameForm form = *this;
+    const FrameReader reader = *this;
     std::size_t count = 0;
     if constexpr (kFourWordsFitRegister) {
       // Where streams alternate, trying to read four frames would be in vain.
-      const bool alike = frames.size() >= 4 && form.is_of_stream<F>(frames[1]) && form.is_of_stream<F>(frames[3]);
-      while (alike && count + 4 <= frames.size() && form.read_four<F>(&frames[count], signatures, count)) count += 4;
+      const bool alike = frames.size() >= 4 && reader.is_of_stream<L>(frames[1]) && reader.is_of_stream<L>(frames[3]);
+      while (alike && count + 4 <= frames.size() && reader.read_four<L>(&frames[count], signatures, count)) count += 4;
     }
-    for (; count < frames.size() && form.has<F>(frames[count]); ++count) {
-      signatures.set(count, load_signature(frames[count].data() + Words<F>::kEnd - kSignatureBytes));
+    for (; count < frames.size() && reader.has<L>(frames[count]); ++count) {
+      signatures.set(count, load_signature(frames[count].data() + L.signature()));
     }
     return count;
   }
 
-  template <Family F>
+  template <Layout L>
   [[nodiscard]] bool is_of_stream(Frame frame) const {
-    return frame.size() >= bytes_ && stream_.differences_at(frame.data() + Words<F>::kUdp + kUdpBytes) == 0;
+    return frame.size() >= bytes_ && stream_.differences_at(frame.data() + L.signature()) == 0;
   }
 
-  template <Family F>
+  template <Layout L>
   [[nodiscard]] bool has(Frame frame) const {
-    constexpr std::size_t kUdp = kEthernetBytes + ip_bytes(F);
     if (frame.size() < bytes_) return false;
     const std::uint8_t* bytes = frame.data();
-    const TwoWords differences = headers_.differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + kUdp);
-    if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + kUdp + 6) == 0) return false;
-    // The UDP checksum covers everything from the addresses on.
-    constexpr std::size_t kAddresses = kEthernetBytes + (F == Family::ipv4 ? 12 : 8);
-    constexpr std::size_t kLeast = kUdp + kUdpBytes + kSignatureBytes;
+    TwoWords differences = headers_.differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
+    if constexpr (L.extension_bytes != 0) differences |= extensions_.differences_at(bytes + L.extensions());
+    if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + L.udp() + 6) == 0) return false;
+    // The UDP checksum covers the addresses, and everything behind the extension headers.
     OnesSum sum{pseudo_header_};
-    std::size_t at = kAddresses;
-    for (; at < kLeast - 8; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
+    for (std::size_t at = L.addresses(); at < L.extensions(); at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
+    std::size_t at = L.udp();
+    for (; at < L.end() - 8; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     for (; at < last_at_; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     sum.add(load_raw<std::uint64_t>(bytes + bytes_ - 8) >> last_shift_);
-    if constexpr (F == Family::ipv4) {
+    if constexpr (L.family == Family::ipv4) {
       OnesSum header{load_raw<std::uint32_t>(bytes + kEthernetBytes + 16)};
       header.add(load_raw<std::uint64_t>(bytes + kEthernetBytes));
       header.add(load_raw<std::uint64_t>(bytes + kEthernetBytes + 8));
@@ -128,32 +134,33 @@ class TestFrameForm {
 
   /// Reads the signatures of four frames into the lanes from `lane` on, if `has` is true for each; otherwise returns
   /// false. An operation compares or adds the same word of all four.
-  template <Family F>
+  template <Layout L>
   [[gnu::always_inline]] bool read_four(const Frame* frames, SignatureLanes& signatures, std::size_t lane) const {
-    using In = Words<F>;
+    using In = Words<L>;
     std::uint32_t differences = 0;
     for (std::size_t i = 0; i < 4; ++i) {
       if (frames[i].size() < bytes_) return false;
-      if constexpr (F == Family::ipv6) differences |= start_.differences_at(frames[i].data() + kHeadersAt);
+      if constexpr (L.family == Family::ipv6) differences |= start_.differences_at(frames[i].data() + kHeadersAt);
     }
     if (differences != 0) return false;
     const std::array<FourWords, In::kCount> words = words_of<In::kCount>(frames, In::kFirst);
     // Of a word, 48 bits are added as they are, so that no sum overflows.
     const FourWords end = words[In::kCount - 1];
-    FourWords addresses = words[In::kPorts] & kMask48;
-    if constexpr (F == Family::ipv4) addresses += words[1] >> 48;
-    if constexpr (F == Family::ipv6) {
-      const FourWords high = (words[1] >> 32) + (words[2] >> 32) + (words[3] >> 32);
-      addresses += (words[0] >> 48) + (words[1] + words[2] + words[3] - (high << 32)) + high;
+    FourWords addresses = words[In::kAddressesEnd] & kMask48;
+    if constexpr (L.family == Family::ipv4) addresses += words[1] >> 48;
+    if constexpr (L.family == Family::ipv6) {
+      constexpr std::size_t kIn = In::kHeader;
+      const FourWords high = (words[kIn + 1] >> 32) + (words[kIn + 2] >> 32) + (words[kIn + 3] >> 32);
+      addresses += (words[kIn] >> 48) + (words[kIn + 1] + words[kIn + 2] + words[kIn + 3] - (high << 32)) + high;
     }
     FourWords sum = addresses + (words[In::kPorts] >> 48) + (words[In::kPorts + 1] & kMask48) +
                     (words[In::kPorts + 2] >> 32) + (end >> 48) + (end & kMask48) + known_;
-    if (bytes_ > In::kEnd) {
-      sum += FourWords{rest_of<F>(frames[0]), rest_of<F>(frames[1]), rest_of<F>(frames[2]), rest_of<F>(frames[3])};
+    if (bytes_ > L.end()) {
+      sum += FourWords{rest_of<L>(frames[0]), rest_of<L>(frames[1]), rest_of<L>(frames[2]), rest_of<L>(frames[3])};
     }
     // The sums are below 2^52, so that quotients by 0xFFFF are below 2^48; other products are not.
     FourWords quotient = sum * -kMostMultiple;
-    if constexpr (F == Family::ipv4) {
+    if constexpr (L.family == Family::ipv4) {
       quotient |= (addresses + (words[0] >> 16) + (words[1] & kMask48)) * -kMostMultiple;
     }
     FourWords wrong = quotient & ~kMask48;
@@ -188,23 +195,25 @@ class TestFrameForm {
   }
 
   /// Returns the sum of the bytes behind the signature.
-  template <Family F>
+  template <Layout L>
   [[nodiscard]] std::uint64_t rest_of(Frame frame) const {
-    return checksum_of(frame.data() + Words<F>::kEnd, bytes_ - Words<F>::kEnd);
+    return checksum_of(frame.data() + L.end(), bytes_ - L.end());
   }
 
+  Form form_;
   Family family_;
   std::size_t udp_at_;
   std::size_t bytes_;
-  std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the addresses on
+  std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the UDP header on
   unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
   std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
   std::uint64_t known_ = 0;          // the same with the known bits of the signature
   Known<TwoWords> headers_;
-  Known<TwoWords> datagram_;                 // the UDP header and the start of the signature
+  Known<TwoWords> datagram_;  // the UDP header and the start of the signature
+  Known<TwoWords> extensions_;
   Known<std::uint32_t> start_;               // of the headers
   Known<std::uint32_t> stream_;              // in the signature, with its magic
-  std::array<Known<FourWords>, 4> words_{};  // those of Words::kKnown
+  std::array<Known<FourWords>, 6> words_{};  // those of Words::kKnown
 };
 
 }  // namespace natxy

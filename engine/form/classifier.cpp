@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/classifier.hpp"
+#include "form/classifier.hpp"
 
 #include <array>
 
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
+#include "packet/layers.hpp"
 
 namespace natxy {
 
@@ -90,16 +91,19 @@ FrameKind icmpv6_kind(Bytes message) {
   }
 }
 
-/// Classifies a UDP datagram. `udp` is the payload by the IP header's length, known to lie within the frame;
-/// `addresses` is the checksum sum of the IP addresses.
+/// Classifies the UDP datagram that a packet carries.
 template <Family F>
-void classify_udp(const std::uint8_t* ip, Bytes udp, std::uint64_t addresses, bool header_intact, Classified& result) {
+void classify_udp(const IpLayer& packet, Classified& result) {
+  const Bytes udp = packet.payload;
   result.kind = FrameKind::udp;
   if (udp.size() < kUdpBytes + kSignatureBytes || !has_signature(udp.data() + kUdpBytes)) return;
-  result.datagram = {ip, udp.data()};
+  result.datagram = {packet.header.data(), udp.data()};
   result.payload_bytes = static_cast<std::uint16_t>(udp.size() - kUdpBytes);
-  const std::uint64_t pseudo_header =
-      addresses + __builtin_bswap16(kProtocolUdp) + __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
+  constexpr std::size_t kAddressesAt = F == Family::ipv4 ? 12 : 8;
+  const std::uint64_t pseudo_header = checksum_of(packet.header.data() + kAddressesAt, ip_bytes(F) - kAddressesAt) +
+                                      __builtin_bswap16(kProtocolUdp) +
+                                      __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
+  const bool header_intact = F == Family::ipv6 || is_intact(checksum_of(packet.header.data(), packet.header.size()));
   const std::uint16_t checksum = load_be16(udp.data() + 6);
   // Over IPv4, 0 means that there is no checksum, and hosts accept the datagram (RFC 768). Translators that do not
   // replace a computed 0 send it, too. Over IPv6, hosts must drop the datagram (RFC 8200 §8.1).
@@ -109,26 +113,20 @@ void classify_udp(const std::uint8_t* ip, Bytes udp, std::uint64_t addresses, bo
   result.kind = intact ? FrameKind::test : FrameKind::corrupt_test;
 }
 
-void classify_ipv4(Bytes packet, Classified& result) {
+void classify_ipv4(Bytes bytes, Classified& result) {
   result.family = Family::ipv4;
-  if (packet.size() < kIpv4Bytes || (packet[0] >> 4) != 4) return;
-  const std::size_t header = std::size_t{packet[0] & 0x0FU} * 4;
-  const std::size_t total = load_be16(packet.data() + 2);
-  if (header < kIpv4Bytes || total < header || total > packet.size()) return;
-  if ((load_be16(packet.data() + 6) & 0x3FFF) != 0) {
+  const auto packet = read_ipv4(bytes);
+  if (!packet) return;
+  if (packet->fragment) {
     result.kind = FrameKind::ipv4_fragment;
     return;
   }
-  // Ethernet pads short packets, so only the IP length shows where the packet ends.
-  const Bytes payload = packet.subspan(header, total - header);
-  switch (packet[9]) {
-    case kProtocolUdp: {
-      const bool header_intact = is_intact(checksum_of(packet.data(), header));
-      classify_udp<Family::ipv4>(packet.data(), payload, checksum_of(packet.data() + 12, 8), header_intact, result);
+  switch (packet->protocol) {
+    case kProtocolUdp:
+      classify_udp<Family::ipv4>(*packet, result);
       return;
-    }
     case kProtocolIcmp:
-      result.kind = icmp_kind(payload);
+      result.kind = icmp_kind(packet->payload);
       return;
     case kProtocolIgmp:
       result.kind = FrameKind::igmp;
@@ -141,30 +139,19 @@ void classify_ipv4(Bytes packet, Classified& result) {
   }
 }
 
-void classify_ipv6(Bytes packet, Classified& result) {
+void classify_ipv6(Bytes bytes, Classified& result) {
   result.family = Family::ipv6;
-  if (packet.size() < kIpv6Bytes || (packet[0] >> 4) != 6) return;
-  const std::size_t length = load_be16(packet.data() + 4);
-  if (length > packet.size() - kIpv6Bytes) return;
-  Bytes payload = packet.subspan(kIpv6Bytes, length);
-  std::uint8_t protocol = packet[6];
-  // MLD messages follow a router alert option (RFC 2710 §3).
-  if (protocol == kProtocolHopByHop) {
-    if (payload.size() < 8) return;
-    const std::size_t options = 8 + std::size_t{payload[1]} * 8;
-    if (options > payload.size()) return;
-    protocol = payload[0];
-    payload = payload.subspan(options);
-  }
-  switch (protocol) {
+  const auto packet = read_ipv6(bytes);
+  if (!packet) return;
+  switch (packet->protocol) {
     case kProtocolUdp:
-      classify_udp<Family::ipv6>(packet.data(), payload, checksum_of(packet.data() + 8, 32), true, result);
+      classify_udp<Family::ipv6>(*packet, result);
       return;
     case kProtocolFragment:
       result.kind = FrameKind::ipv6_fragment;
       return;
     case kProtocolIcmpv6:
-      result.kind = icmpv6_kind(payload);
+      result.kind = icmpv6_kind(packet->payload);
       return;
     case kProtocolTcp:
       result.kind = FrameKind::tcp;

@@ -7,45 +7,30 @@
 #include <span>
 #include <vector>
 
-#include "packet/address.hpp"
+#include "form/frame_settings.hpp"
 #include "packet/burst.hpp"
 #include "packet/checksum.hpp"
-#include "packet/headers.hpp"
-#include "packet/signature.hpp"
-#include "packet/test_frame/transpose.hpp"
+#include "packet/vectors.hpp"
 
 namespace natxy {
 
-/// Describes the fields that all frames of a stream have in common. `size` includes the FCS.
-struct FrameFormat {
-  std::size_t size = 64;
-  std::uint8_t ttl = 64;
-  bool dont_fragment = false;
-  MacAddress source_mac{};
-  MacAddress destination_mac{};
-  std::uint8_t stream = 0;
-  std::uint16_t run_id = 0;
-};
-
-/// Returns the size of the smallest frame that holds the signature, FCS included: 64 for IPv4, 84 for IPv6.
-constexpr std::size_t smallest_frame(Family family) {
-  return kEthernetBytes + ip_bytes(family) + kUdpBytes + kSignatureBytes + kFcsBytes;
-}
-
-/// Builds the UDP test frames of one stream. The constructor computes the constant part and its checksum sums once;
-/// `write` then inserts the fields that vary and adds them to the sums. It makes four frames at once where vectors have
-/// 32 bytes, otherwise one by one.
-template <Family F>
-class FrameTemplate {
+/// Writes the UDP test frames of one stream, all of one size. The constructor computes the constant part and its
+/// checksum sums once; `write` then inserts the fields that vary and adds them to the sums. It makes four frames at
+/// once where vectors have 32 bytes, otherwise one by one.
+template <Layout L>
+class FrameWriter {
  public:
-  /// Throws std::invalid_argument if `format.size` is below `smallest_frame(F)`.
-  explicit FrameTemplate(const FrameFormat& format);
+  static constexpr Family kFamily = L.family;
+
+  /// `form` must have the layout L. Throws std::invalid_argument if `settings.size` is below its smallest frame.
+  FrameWriter(Form form, const FrameSettings& settings);
 
   /// Returns the number of bytes that `write` writes to each frame: all of the frame except its FCS.
   [[nodiscard]] std::size_t length() const { return bytes_.size(); }
 
-  /// Writes whole frames, at most kBurst. Their sequence numbers and `time` must be below 2^48.
-  void write(std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples, const Series& sequences,
+  /// Writes whole frames, at most kBurst. Their sequence numbers, a Series or Lanes, and `time` must be below 2^48.
+  template <class Sequences>
+  void write(std::span<std::uint8_t* const> frames, const TupleLanes<kFamily>& tuples, const Sequences& sequences,
              std::uint64_t time) const {
     if (bytes_.size() > kEnd) {
       for (std::uint8_t* frame : frames) copy_rest(bytes_, frame);
@@ -53,7 +38,7 @@ class FrameTemplate {
     Constant constant = constant_;
     put<kUdp + kUdpBytes + kTimeOffset, 6>(constant.words, time);
     constant.udp_rest -= time;
-    if constexpr (F == Family::ipv6) {
+    if constexpr (kFamily == Family::ipv6) {
       if (share_prefixes(tuples, frames.size())) {
         put<kIp + 8, 8>(constant.words, tuples.source.high[0]);
         put<kIp + 16, 2>(constant.words, tuples.source.low[0] >> 48);
@@ -69,12 +54,12 @@ class FrameTemplate {
   }
 
  private:
-  static constexpr std::size_t kIp = kEthernetBytes;
-  static constexpr std::size_t kUdp = kIp + ip_bytes(F);
-  static constexpr std::size_t kEnd = kUdp + kUdpBytes + kSignatureBytes;
-  // The frame up to the end of its signature consists of whole words, stored four at a time to make few and long
-  // stores.
-  static constexpr std::size_t kWords = F == Family::ipv4 ? 8 : 10;
+  static constexpr std::size_t kIp = Layout::ip();
+  static constexpr std::size_t kUdp = L.udp();
+  static constexpr std::size_t kEnd = L.end();
+  // The frame up to the end of its signature consists of an even number of words, stored four at a time to make few and
+  // long stores.
+  static constexpr std::size_t kWords = (kEnd + 15) / 16 * 2;
   template <class Word>
   using Words = std::array<Word, kWords>;
 
@@ -87,10 +72,8 @@ class FrameTemplate {
     std::uint64_t udp_rest = 0;
   };
 
-  /// Returns the offset of a word. IPv4's 60 bytes are not a multiple of 8, so its second four words overlap the first.
-  static constexpr std::size_t place(std::size_t word) {
-    return 8 * word - (F == Family::ipv4 && word >= 4 ? 8 * kWords - kEnd : 0);
-  }
+  /// Returns the offset of a word. Where the bytes are no even number of words, the later words overlap the first four.
+  static constexpr std::size_t place(std::size_t word) { return 8 * word - (word >= 4 ? 8 * kWords - kEnd : 0); }
   static_assert(place(kWords - 1) + 8 == kEnd);
 
   /// Inserts a big-endian field of `kBytes` bytes at offset `kAt`, where `words` must be zero.
@@ -120,34 +103,48 @@ class FrameTemplate {
     return (high | low >> 48) == 0;
   }
 
+  /// Returns the sequence number of a frame, or those of four.
+  template <class Word>
+  static Word numbers(const Series& sequences, std::size_t first) {
+    if constexpr (std::is_integral_v<Word>) {
+      return sequences.at(first);
+    } else {
+      return sequences.at(first) + Word{0, 1, 2, 3} * sequences.stride;
+    }
+  }
+  template <class Word>
+  static Word numbers(const Lanes<std::uint64_t>& sequences, std::size_t first) {
+    return load_lanes<Word>(sequences, first);
+  }
+
   /// Writes the words of frames. Its own copies of `constant` and `sequences` cannot be changed by stores to frames.
-  template <bool kSharePrefixes>
-  static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const TupleLanes<F>& tuples,
-                         Series sequences) {
+  template <bool kSharePrefixes, class Sequences>
+  static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const TupleLanes<kFamily>& tuples,
+                         Sequences sequences) {
     std::size_t i = 0;
     if constexpr (kFourWordsFitRegister) {
-      const FourWords steps = FourWords{0, 1, 2, 3} * sequences.stride;
       for (; i + 4 <= frames.size(); i += 4) {
-        const auto words = words_of<FourWords, kSharePrefixes>(constant, tuples, i, sequences.at(i) + steps);
+        const auto words = words_of<FourWords, kSharePrefixes>(constant, tuples, i, numbers<FourWords>(sequences, i));
         store_four<kSharePrefixes>(constant, words, {frames[i], frames[i + 1], frames[i + 2], frames[i + 3]});
       }
     }
     for (; i < frames.size(); ++i) {
-      const auto words = words_of<std::uint64_t, kSharePrefixes>(constant, tuples, i, sequences.at(i));
+      const auto words =
+          words_of<std::uint64_t, kSharePrefixes>(constant, tuples, i, numbers<std::uint64_t>(sequences, i));
       for (std::size_t word = 0; word < kWords; ++word) store_be64(frames[i] + place(word), words[word]);
     }
   }
 
   /// Returns the words of one frame, or each word of four, whose fields are in the lanes from `lane` on.
   template <class Word, bool kSharePrefixes>
-  [[gnu::always_inline]] static Words<Word> words_of(const Constant& constant, const TupleLanes<F>& tuples,
+  [[gnu::always_inline]] static Words<Word> words_of(const Constant& constant, const TupleLanes<kFamily>& tuples,
                                                      std::size_t lane, const Word& sequence) {
     Words<Word> words{};
     for (std::size_t i = 0; i < kWords; ++i) words[i] += constant.words[i];
     const Word source_port = load_lanes<Word>(tuples.source_port, lane);
     const Word destination_port = load_lanes<Word>(tuples.destination_port, lane);
     Word addresses;
-    if constexpr (F == Family::ipv4) {
+    if constexpr (kFamily == Family::ipv4) {
       const Word source = load_lanes<Word>(tuples.source.values, lane);
       const Word destination = load_lanes<Word>(tuples.destination.values, lane);
       addresses = source + destination;
@@ -211,7 +208,8 @@ class FrameTemplate {
   Constant constant_;
 };
 
-extern template class FrameTemplate<Family::ipv4>;
-extern template class FrameTemplate<Family::ipv6>;
+#define NATXY_INSTANTIATE_ELSEWHERE(layout) extern template class FrameWriter<layout>;
+NATXY_FOR_EACH_LAYOUT(NATXY_INSTANTIATE_ELSEWHERE)
+#undef NATXY_INSTANTIATE_ELSEWHERE
 
 }  // namespace natxy

@@ -6,10 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "form/signature.hpp"
 #include "packet/address.hpp"
 #include "packet/bytes.hpp"
 #include "packet/headers.hpp"
-#include "packet/signature.hpp"
 
 namespace natxy {
 

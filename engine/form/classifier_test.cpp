@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packet/classifier.hpp"
+#include "form/classifier.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "form/frame_writer.hpp"
 #include "packet/neighbor_messages.hpp"
-#include "packet/test_frame/frame_template.hpp"
 
 namespace natxy {
 namespace {
 
 template <Family F>
 std::vector<std::uint8_t> test_frame(std::size_t size = 128) {
-  FrameFormat format;
-  format.size = size;
-  const FrameTemplate<F> frame(format);
+  FrameSettings settings;
+  settings.size = size;
+  const FrameWriter<layout_of(Form::udp, F)> frame(Form::udp, settings);
   std::vector<std::uint8_t> bytes(frame.length());
   std::uint8_t* const at = bytes.data();
   TupleLanes<F> tuples;
   tuples.set(0, {1, 2, 3, 4});
-  frame.write({&at, 1}, tuples, {5, 1}, 6);
+  frame.write({&at, 1}, tuples, Series{5, 1}, 6);
   return bytes;
 }
 

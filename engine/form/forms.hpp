@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "form/layout.hpp"
+
+// All forms of test frames. This is the only file that knows all of them.
+namespace natxy {
+
+/// Says what the frames of a stream have between the IP header and the UDP header.
+enum class Form : std::uint8_t { udp, hop_by_hop, destination_options, both_options, count_ };
+
+inline constexpr std::size_t kForms = static_cast<std::size_t>(Form::count_);
+inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp", "udp-hop-by-hop", "udp-destination-options",
+                                                                    "udp-both-options"};
+
+inline constexpr std::array<std::uint8_t, 2> kOptionsProtocols = {kProtocolHopByHop, kProtocolDestinationOptions};
+
+/// Returns the protocol numbers of a form's extension headers, of 8 bytes each (RFC 5180 §5.3). Only IPv6 has them.
+constexpr std::span<const std::uint8_t> extensions_of(Form form, Family family) {
+  if (family == Family::ipv4) return {};
+  switch (form) {
+    case Form::hop_by_hop:
+      return std::span(kOptionsProtocols).first(1);
+    case Form::destination_options:
+      return std::span(kOptionsProtocols).last(1);
+    case Form::both_options:
+      return kOptionsProtocols;
+    default:
+      return {};
+  }
+}
+
+constexpr Layout layout_of(Form form, Family family) {
+  return {family, kExtensionUnitBytes * extensions_of(form, family).size()};
+}
+
+/// Calls `use` with the layout of a form that is known only at run time, as a template argument.
+template <class Use>
+decltype(auto) with_layout(Form form, Family family, Use&& use) {
+  if (family == Family::ipv4) return use.template operator()<kUdpIpv4>();
+  switch (extensions_of(form, family).size()) {
+    case 1:
+      return use.template operator()<Layout{Family::ipv6, kExtensionUnitBytes}>();
+    case 2:
+      return use.template operator()<Layout{Family::ipv6, 2 * kExtensionUnitBytes}>();
+    default:
+      return use.template operator()<kUdpIpv6>();
+  }
+}
+
+/// Calls the macro with every layout that `with_layout` gives.
+#define NATXY_FOR_EACH_LAYOUT(macro)                                                 \
+  macro(kUdpIpv4) macro(kUdpIpv6) macro((Layout{Family::ipv6, kExtensionUnitBytes})) \
+      macro((Layout{Family::ipv6, 2 * kExtensionUnitBytes}))
+
+}  // namespace natxy

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "form/frame_reader.hpp"
+
+#include "form/frame_settings.hpp"
+
+namespace natxy {
+
+FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream)
+    : form_{form},
+      family_{family},
+      udp_at_{layout_of(form, family).udp()},
+      bytes_{udp_at_ + kUdpBytes + payload_bytes} {
+  const Layout layout = layout_of(form, family);
+  last_at_ = udp_at_ + (bytes_ - udp_at_ - 1) / 8 * 8;
+  last_shift_ = static_cast<unsigned>(8 * (last_at_ + 8 - bytes_));
+  const auto datagram = static_cast<std::uint16_t>(kUdpBytes + payload_bytes);
+  pseudo_header_ = std::uint64_t{__builtin_bswap16(kProtocolUdp)} + __builtin_bswap16(datagram);
+
+  // Words of 16 bytes are loaded from the extension headers on.
+  std::array<std::uint8_t, layout_of(Form::both_options, Family::ipv6).end() + sizeof(TwoWords)> value{};
+  auto known = value;
+  fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id}, value);
+  known_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
+  const auto know = [&](std::size_t at, std::size_t bytes) { std::fill_n(known.begin() + at, bytes, 0xFF); };
+  // Routers and translators may change all other fields of the IP header.
+  constexpr std::size_t kIp = Layout::ip();
+  know(kHeadersAt, 2);
+  if (family == Family::ipv4) {
+    know(kIp, 1);
+    know(kIp + 2, 2);
+    store_be16(known.data() + kIp + 6, kIpv4FragmentMask);
+    know(kIp + 9, 1);
+  } else {
+    known.at(kIp) = 0xF0;
+    know(kIp + 4, 3);
+    know(layout.extensions(), layout.extension_bytes);
+  }
+  know(layout.udp() + 4, 2);
+  know(layout.signature(), kSequenceOffset);
+  for (std::size_t i = 0; i < value.size(); ++i) value.at(i) &= known.at(i);
+
+  const auto known_at = [&]<class Bytes>(Known<Bytes>& here, std::size_t at) {
+    here = {load_raw<Bytes>(known.data() + at), load_raw<Bytes>(value.data() + at)};
+  };
+  known_at(headers_, kHeadersAt);
+  known_at(datagram_, layout.udp());
+  known_at(extensions_, layout.extensions());
+  for (std::size_t i = layout.extension_bytes; i < sizeof(TwoWords); i += 8) extensions_.bits[i / 8] = 0;
+  known_at(start_, kHeadersAt);
+  known_at(stream_, layout.signature());
+  with_layout(form, family, [&]<Layout L>() {
+    for (std::size_t i = 0; i < Words<L>::kKnown.size(); ++i) {
+      Known<std::uint64_t> word;
+      known_at(word, Words<L>::kFirst + 8 * Words<L>::kKnown[i]);
+      words_[i] = {FourWords{} + word.bits, FourWords{} + word.value};
+    }
+  });
+}
+
+}  // namespace natxy

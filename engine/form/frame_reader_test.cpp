@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "form/frame_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "form/classifier.hpp"
+#include "form/test_frames.hpp"
+
+namespace natxy {
+namespace {
+
+constexpr std::uint64_t kTime = 0x0102'0304'0506;
+
+/// Makes the reader of the frames that `plain_frame` builds.
+FrameReader reader_of(const FormInFamily& of, std::size_t size) {
+  return {of.form, of.family, of.layout().payload_bytes(size), kRun, kStream};
+}
+
+std::size_t leading(const FrameReader& reader, const std::vector<Bytes>& bytes) {
+  const std::vector<FrameReader::Frame> frames(bytes.begin(), bytes.end());
+  SignatureLanes signatures;
+  return reader.read(frames, signatures);
+}
+
+TEST(FrameReader, RecognisesItsStreamsFramesOfAnyLength) {
+  for (const FormInFamily& each : all_forms()) {
+    for (std::size_t size = each.layout().smallest_frame(); size < 1600; ++size) {
+      const Bytes bytes = plain_frame(each, size);
+      const FrameReader reader = reader_of(each, size);
+      ASSERT_EQ(leading(reader, {bytes}), 1U) << each << size;
+      ASSERT_EQ(leading(reader, std::vector(7, bytes)), 7U) << each << size;
+      ASSERT_EQ(bytes.data() + reader.udp_at(), classify(bytes).datagram.udp);
+    }
+  }
+}
+
+TEST(FrameReader, ReadsEachSignatureIntoItsLane) {
+  for (const FormInFamily& each : all_forms()) {
+    std::vector<Bytes> bytes;
+    bytes.reserve(kBurst);
+    const auto sequence = [](std::uint64_t i) { return 0x1122'3344'5566 + i * 0x0101'0101'0101; };
+    for (std::size_t i = 0; i < kBurst; ++i) bytes.push_back(plain_frame(each, 100, sequence(i), kTime));
+    const std::vector<FrameReader::Frame> frames(bytes.begin(), bytes.end());
+    for (std::size_t count = 0; count <= kBurst; ++count) {
+      SignatureLanes signatures;
+      ASSERT_EQ(reader_of(each, 100).read(std::span(frames).first(count), signatures), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(signatures.sequence[i], sequence(i));
+        ASSERT_EQ(signatures.time[i], kTime);
+      }
+    }
+  }
+}
+
+TEST(FrameReader, RejectsAnotherLengthFamilyStreamOrTrial) {
+  const Bytes bytes = plain_frame({Form::udp, Family::ipv4}, 128);
+  const std::size_t payload = kUdpIpv4.payload_bytes(128);
+  EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun, kStream}, {bytes}), 1U);
+  EXPECT_EQ(leading({Form::udp, Family::ipv6, payload, kRun, kStream}, {bytes}), 0U);
+  EXPECT_EQ(leading({Form::udp, Family::ipv4, payload - 1, kRun, kStream}, {bytes}), 0U);
+  EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun + 1, kStream}, {bytes}), 0U);
+  EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun, kStream + 1}, {bytes}), 0U);
+}
+
+TEST(FrameReader, RejectsFramesOfEveryOtherForm) {
+  for (const FormInFamily& sent : all_forms()) {
+    const Bytes frame = plain_frame(sent, 128);
+    for (const FormInFamily& expected : all_forms()) {
+      const bool same = sent.form == expected.form && sent.family == expected.family;
+      ASSERT_EQ(leading(reader_of(expected, 128), {frame}), same ? 1U : 0U) << sent << ", " << expected;
+    }
+  }
+}
+
+TEST(FrameReader, CountsOnlyTheLeadingOnes) {
+  const FormInFamily form{Form::udp, Family::ipv6};
+  const Bytes good = plain_frame(form, 84);
+  Bytes bad = good;
+  bad.back() ^= 1;
+  EXPECT_EQ(leading(reader_of(form, 84), {good, good, bad, good}), 2U);
+  EXPECT_EQ(leading(reader_of(form, 84), {bad, good}), 0U);
+  EXPECT_EQ(leading(reader_of(form, 84), {}), 0U);
+}
+
+TEST(FrameReader, NoFlippedBitBehindTheLinkHeaderPasses) {
+  for (const FormInFamily& each : all_forms()) {
+    for (const std::size_t size : {each.layout().smallest_frame(), std::size_t{131}}) {
+      const FrameReader reader = reader_of(each, size);
+      const Bytes intact = plain_frame(each, size);
+      for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
+        // No checksum covers the traffic class, the flow label and the hop limit.
+        const bool free = each.family == Family::ipv6 && ((bit >= 116 && bit < 144) || (bit >= 168 && bit < 176));
+        Bytes frame = intact;
+        frame[bit / 8] ^= static_cast<std::uint8_t>(0x80U >> bit % 8);
+        ASSERT_EQ(leading(reader, {frame}), free ? 1U : 0U) << each << ", bit " << bit;
+        // Four frames are read together, and another way.
+        std::vector<Bytes> four(4, intact);
+        four[bit % 4] = frame;
+        ASSERT_EQ(leading(reader, four), free ? 4U : bit % 4) << each << ", bit " << bit;
+      }
+    }
+  }
+}
+
+const std::vector<FormInFamily> kAll = all_forms();
+
+/// Makes a frame of a stream, or something like it.
+Bytes altered_frame(const FormInFamily& form, std::size_t size, std::mt19937_64& random) {
+  Bytes frame = plain_frame(form, size, random() & kMask48);
+  // Mostly in the headers and the signature, where most bytes matter.
+  for (std::size_t flips = random() % 3; flips > 0; --flips) {
+    frame[random() % std::min<std::size_t>(frame.size(), 112)] ^= static_cast<std::uint8_t>(1U << random() % 8);
+  }
+  if (random() % 2 == 0) put_checksums(form, frame);
+  if (random() % 8 == 0) frame.resize(random() % (frame.size() + 20));
+  // AddressSanitizer reports reads beyond the end of the frame.
+  frame.shrink_to_fit();
+  return frame;
+}
+
+std::size_t random_size(std::mt19937_64& random) { return 100 + random() % (random() % 8 == 0 ? 1435 : 60); }
+
+TEST(FrameReader, ReadsFourFramesAsEachAlone) {
+  std::mt19937_64 random(3);
+  std::array<std::size_t, 10> by_count{};
+  for (int round = 0; round < 50'000; ++round) {
+    const std::size_t size = random_size(random);
+    const FormInFamily form = kAll[random() % kAll.size()];
+    const FrameReader reader = reader_of(form, size);
+    std::vector<Bytes> burst;
+    for (std::size_t left = 1 + random() % 9; left > 0; --left) {
+      burst.push_back(random() % 4 == 0 ? altered_frame(form, size, random)
+                                        : plain_frame(form, size, random() & kMask48));
+    }
+    const auto odd = std::ranges::find_if(burst, [&](const Bytes& frame) { return leading(reader, {frame}) == 0; });
+    const auto count = static_cast<std::size_t>(odd - burst.begin());
+    const std::vector<FrameReader::Frame> frames(burst.begin(), burst.end());
+    SignatureLanes signatures;
+    ASSERT_EQ(reader.read(frames, signatures), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Signature signature = classify(frames[i]).datagram.signature();
+      ASSERT_EQ(signatures.sequence[i], signature.sequence);
+      ASSERT_EQ(signatures.time[i], signature.time);
+    }
+    ++by_count.at(count);
+  }
+  for (const std::size_t rounds : by_count) EXPECT_GT(rounds, 500U);
+}
+
+TEST(FrameReader, AcceptsOnlyTestFramesOfTheClassifier) {
+  std::mt19937_64 random(9);
+  std::size_t plain = 0;
+  std::array<std::size_t, kFrameKinds> odd{};
+  for (int round = 0; round < 500'000; ++round) {
+    const std::size_t size = random_size(random);
+    const FormInFamily form = kAll[random() % kAll.size()];
+    const Bytes frame = altered_frame(form, size, random);
+    const FrameReader reader = reader_of(form, size);
+    const Classified judged = classify(frame);
+    if (leading(reader, {frame}) == 1) {
+      ++plain;
+      ASSERT_EQ(judged.kind, FrameKind::test);
+      ASSERT_EQ(judged.family, form.family);
+      ASSERT_EQ(judged.datagram.udp, frame.data() + reader.udp_at());
+    } else {
+      ++odd.at(static_cast<std::size_t>(judged.kind));
+    }
+  }
+  EXPECT_GT(plain, 50'000U);
+  for (const FrameKind kind : {FrameKind::test, FrameKind::corrupt_test, FrameKind::udp, FrameKind::malformed,
+                               FrameKind::ipv4_fragment, FrameKind::other_ethertype}) {
+    EXPECT_GT(odd.at(static_cast<std::size_t>(kind)), 1000U) << name_of(kind);
+  }
+}
+
+}  // namespace
+}  // namespace natxy

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "form/frame_settings.hpp"
+
+#include <algorithm>
+
+namespace natxy {
+
+namespace {
+
+/// Writes extension headers of 8 bytes, each with one option of padding (RFC 8200 §4.2), and returns the protocol
+/// number by which the IP header names the first.
+std::uint8_t fill_extensions(std::span<const std::uint8_t> protocols, std::uint8_t* to) {
+  constexpr std::uint8_t kPadN = 1;
+  for (std::size_t i = 0; i < protocols.size(); ++i, to += kExtensionUnitBytes) {
+    to[0] = i + 1 < protocols.size() ? protocols[i + 1] : kProtocolUdp;
+    to[2] = kPadN;
+    to[3] = kExtensionUnitBytes - 4;
+  }
+  return protocols.empty() ? kProtocolUdp : protocols.front();
+}
+
+}  // namespace
+
+void fill(Form form, Family family, const FrameSettings& settings, std::span<std::uint8_t> start) {
+  const Layout layout = layout_of(form, family);
+  std::uint8_t* ethernet = start.data();
+  std::ranges::copy(settings.destination_mac, ethernet);
+  std::ranges::copy(settings.source_mac, ethernet + sizeof(MacAddress));
+  store_be16(ethernet + 12, family == Family::ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+
+  const std::size_t end = settings.size - kFcsBytes;
+  std::uint8_t* ip = ethernet + Layout::ip();
+  if (family == Family::ipv4) {
+    ip[0] = 0x45;
+    store_be16(ip + 2, static_cast<std::uint16_t>(end - Layout::ip()));
+    store_be16(ip + 6, settings.dont_fragment ? kIpv4DontFragment : 0);
+    ip[8] = settings.ttl;
+    ip[9] = kProtocolUdp;
+  } else {
+    ip[0] = 0x60;
+    store_be16(ip + 4, static_cast<std::uint16_t>(end - layout.extensions()));
+    ip[6] = fill_extensions(extensions_of(form, family), ethernet + layout.extensions());
+    ip[7] = settings.ttl;
+  }
+  store_be16(ethernet + layout.udp() + 4, static_cast<std::uint16_t>(end - layout.udp()));
+  store_signature(ethernet + layout.signature(), {settings.stream, settings.run_id, 0, 0});
+}
+
+}  // namespace natxy

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "form/frame_writer.hpp"
+
+#include <stdexcept>
+
+namespace natxy {
+
+template <Layout L>
+FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) {
+  if (settings.size < L.smallest_frame()) throw std::invalid_argument("frame too small for the signature");
+  bytes_.assign(settings.size - kFcsBytes, 0);
+  fill(form, L.family, settings, bytes_);
+  if constexpr (L.family == Family::ipv4) {
+    constant_.header_sum = __builtin_bswap16(fold(checksum_of(bytes_.data() + Layout::ip(), kIpv4Bytes)));
+  }
+  const std::size_t udp_length = bytes_.size() - L.udp();
+  constant_.udp_rest = ~(kProtocolUdp + std::uint64_t{udp_length} +
+                         __builtin_bswap16(fold(checksum_of(bytes_.data() + L.udp(), udp_length))));
+  for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(bytes_.data() + place(word));
+}
+
+#define NATXY_INSTANTIATE(layout) template class FrameWriter<layout>;
+NATXY_FOR_EACH_LAYOUT(NATXY_INSTANTIATE)
+
+}  // namespace natxy
