@@ -21,8 +21,8 @@ from natxy.engine.messages.common import ErrorCode
 from natxy.engine.messages.ports import NeighborsResolve, PortsOpen
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.program import find_engine
+from natxy.plan.frames.background import LONGEST_CYCLE
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
-from natxy.plan.model.background import LONGEST_CYCLE
 from tests.support import needs
 
 pytestmark = needs.REFERENCE
@@ -50,8 +50,8 @@ BESIDE: Final[Fields] = {
     "frames": 900, "flows": FLOWS, "interleaved_with": "forward",
 }  # fmt: skip
 REPLIES: Final[Fields] = {
-    "name": "reverse", "source": "right", "kind": "replies", "frame": {"size": 64}, "rate_fps": 1.0, "frames": 1,
-    "active_connections": 5,
+    "name": "reverse", "source": "right", "kind": "replies", "frame": {"size": [64, 128], "form": "udp-hop-by-hop"},
+    "rate_fps": 1.0, "frames": 1, "active_connections": 5,
 }  # fmt: skip
 REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
     "trial.run": (

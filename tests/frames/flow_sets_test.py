@@ -99,7 +99,7 @@ def test_every_flow_set_in_every_order(bed: NatBed, case: str, turn: int) -> Non
             bed.engine.run_trial(TrialRequest(streams=[stream], seed=seed, **PATIENTLY))
         all_captured(frames, FRAMES)
         for frame in frames:
-            judge(frame, bed.family, stream.frame.size, Side.LEFT, ttl=64)
+            judge(frame, bed.family, stream.frame.longest, Side.LEFT, ttl=64)
         sent.append({signature_of(frame).sequence: tuple_of(frame) for frame in frames})
         assert sorted(sent[-1]) == list(range(FRAMES))
 

@@ -7,6 +7,8 @@ import itertools
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop, PadN
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
@@ -21,9 +23,11 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.frames.forms import Form
+from natxy.plan.frames.mix import mix_sizes
 from natxy.plan.model.terms import Family, Selection
 from tests.support import needs
-from tests.support.captured_frames import judge, signature_of, swapped, tuple_of
+from tests.support.captured_frames import has_right_checksums, judge, signature_of, swapped, tuple_of
 from tests.support.engine_trials import phase1_of, validation_of
 from tests.support.nat_bed import PATIENTLY, NatBed, all_arrived, all_captured
 from tests.support.undisturbed import repeated
@@ -85,6 +89,73 @@ def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:
         assert flows.destination_port.min <= destination_port <= flows.destination_port.max
 
 
+@pytest.mark.parametrize("selection", list(Selection))
+@repeated
+def test_a_mix_has_its_sizes_in_their_order(bed: NatBed, selection: Selection) -> None:
+    sizes = [*mix_sizes("imix", 84), 256]
+    flows = space(bed, varied_addresses=True, varied_ports=True)
+    stream = StreamSpec(
+        name="forward",
+        source=Side.LEFT,
+        frame=FrameFormat(size=sizes, ttl=TTL),
+        rate_fps=RATE_FPS,
+        frames=FRAMES,
+        flows=flows,
+        selection=selection,
+    )
+    bed.gateway.clear()
+    with bed.sent(Side.LEFT) as frames:
+        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
+    all_captured(frames, FRAMES)
+    check(frames, result, flows)
+    for number, frame in enumerate(frames):
+        assert signature_of(frame).sequence == number
+        judge(frame, bed.family, sizes[number % len(sizes)], Side.LEFT, ttl=TTL)
+    if selection == Selection.ENUMERATE:
+        assert len(set(map(tuple_of, frames))) == FRAMES
+
+
+HOP_BY_HOP = (0, IPv6ExtHdrHopByHop)
+DESTINATION_OPTIONS = (60, IPv6ExtHdrDestOpt)
+
+
+@pytest.mark.parametrize(
+    ("form", "headers"),
+    [
+        (Form.HOP_BY_HOP, [HOP_BY_HOP]),
+        (Form.DESTINATION_OPTIONS, [DESTINATION_OPTIONS]),
+        (Form.BOTH_OPTIONS, [HOP_BY_HOP, DESTINATION_OPTIONS]),
+    ],
+)
+@repeated
+def test_extension_headers(bed: NatBed, form: Form, headers: list[tuple[int, type[Packet]]]) -> None:
+    if bed.family == Family.IPV4:
+        pytest.skip("only IPv6 has extension headers")
+    flows = space(bed, varied_addresses=True, varied_ports=True)
+    frame = FrameFormat(form=form, size=[100, 600], ttl=TTL)
+    stream = StreamSpec(name="forward", source=Side.LEFT, frame=frame, rate_fps=RATE_FPS, frames=FRAMES, flows=flows)
+    bed.gateway.clear()
+    with bed.sent(Side.LEFT) as frames:
+        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
+    all_captured(frames, FRAMES)
+    check(frames, result, flows)
+    for each in frames:
+        assert len(each) in {100 - 4, 600 - 4}
+        assert each[IPv6].plen == len(each) - 14 - 40
+        assert has_right_checksums(each)
+        layer, names = each[IPv6], each[IPv6].nh
+        for protocol, kind in headers:
+            assert names == protocol
+            layer = layer.payload
+            assert isinstance(layer, kind)
+            assert [type(option) for option in layer.options] == [PadN]
+            assert len(layer) - len(layer.payload) == 8
+            names = layer.nh
+        assert names == 17
+        assert isinstance(layer.payload, UDP)
+        assert layer.payload.len == len(layer.payload)
+
+
 VARIATION = list(itertools.product([False, True], repeat=2))
 
 
@@ -112,7 +183,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
     assert len(frames) == FRAMES
     check(frames, result, flows)
     for captured_frame in frames:
-        judge(captured_frame, bed.family, frame.size, Side.LEFT, ttl=TTL, dont_fragment=frame.dont_fragment)
+        judge(captured_frame, bed.family, frame.longest, Side.LEFT, ttl=TTL, dont_fragment=frame.dont_fragment)
     if selection == Selection.ENUMERATE:
         assert len(set(map(tuple_of, frames))) == FRAMES
     assert len({tuple_of(frame)[0] for frame in frames}) > 50
@@ -134,7 +205,7 @@ def test_stateless_directions(bed: NatBed, varied_addresses: bool, varied_ports:
         assert len(frames) == FRAMES
         check(frames, result, flows)
         for frame in frames:
-            judge(frame, bed.family, stream.frame.size, side, ttl=TTL)
+            judge(frame, bed.family, stream.frame.longest, side, ttl=TTL)
 
 
 @pytest.mark.parametrize(("varied_addresses", "varied_ports"), VARIATION)
@@ -151,7 +222,7 @@ def test_both_phases_in_both_directions(bed: NatBed, varied_addresses: bool, var
         flows=flows,
         selection=Selection.ENUMERATE,
     )
-    size = initiator.frame.size
+    size = initiator.frame.longest
     bed.gateway.clear()
 
     with (

@@ -17,8 +17,8 @@ from scapy.packet import Packet
 from natxy.dut.drivers.reference import gateway_of
 from natxy.engine.messages.common import Side
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.background import DEFAULT_LINKS
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
-from natxy.plan.model.background import DEFAULT_LINKS
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.plan.model.traffic import line_rate_fps
+from natxy.plan.frames.sizes import line_rate_fps
 from natxy.results.records import State
 from tests.support.sample_runs import SampleRun, Sought, measured_latency
 

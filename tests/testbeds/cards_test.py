@@ -22,7 +22,7 @@ from natxy.engine.messages.ports import NeighborSide, NeighborsResolve, PortMedi
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.errors import NatxyError
-from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES
+from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES
 from tests.support import needs
 from tests.support.engine_trials import ADDRESSES, first_progress, stream_from, trial
 from tests.support.pci_guest import E1000E, NEEDS, PAIRS, VIRTIO, Pair, PciGuest, pci_guest

@@ -22,8 +22,8 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.engine.messages.results import TrialResult
+from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.terms import Family, Selection
-from natxy.plan.model.traffic import SMALLEST_FRAME
 
 # So low that the ports' queues last while other programs take the core.
 RATE_FPS: Final = 5_000.0

@@ -16,6 +16,10 @@ from ruamel.yaml import YAML
 from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import bytes_longer
 from natxy.plan.draws import expected_distinct
+from natxy.plan.frames.background import Background
+from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames
+from natxy.plan.frames.mix import Mix, mean_bytes, mix_sizes
+from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES, line_rate_fps
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import Kinds
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
@@ -29,7 +33,6 @@ from natxy.plan.model.addresses import (
     Pool,
     Translation,
 )
-from natxy.plan.model.background import Background
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
@@ -37,15 +40,7 @@ from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import (
-    ETHERNET_FRAMING_BYTES,
-    SMALLEST_FRAME,
-    ActiveConnections,
-    Directions,
-    Orders,
-    PortRange,
-    line_rate_fps,
-)
+from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.path import GatewayPath, families_of_links, kinds_of, path_of
@@ -127,6 +122,11 @@ class Experiment(PlanModel):
     family: Family
     translation: Translation | None
     frame_size: int
+    """The size in bytes, FCS included, of every frame, or of the longest of a `mix`."""
+    mix: Mix | None = Field(default=None, exclude_if=lambda mix: mix is None)
+    extension_headers: ExtensionHeaders = Field(
+        default=ExtensionHeaders.NONE, exclude_if=lambda headers: headers == ExtensionHeaders.NONE
+    )
     size_convention: SizeConvention
     line_rate: BitRate | None
     tag_bytes: int = Field(default=0, exclude_if=lambda tag_bytes: not tag_bytes)
@@ -234,15 +234,22 @@ class Experiment(PlanModel):
         addressed = [_across(self.translation, each) for each in hosts.ranges]
         return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
 
-    def sent_frame_size(self, family: Family) -> int:
-        """Returns the size in bytes, FCS included, of the frames that a side of this family sends."""
+    def sent_frames(self, family: Family) -> Frames:
+        """Returns what the frames that a side of this family sends look like."""
         shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
-        return self.frame_size - (bytes_longer(Family.IPV6, than=family) if shortened else 0)
+        less = bytes_longer(Family.IPV6, than=family) if shortened else 0
+        form = self.extension_headers.form if family == Family.IPV6 else Form.UDP
+        return Frames(tuple(size - less for size in self.frame_sizes), form)
+
+    @property
+    def frame_sizes(self) -> tuple[int, ...]:
+        """The sizes of frames in their order, which repeats."""
+        return mix_sizes(self.mix, self.smallest_frame) if self.mix else (self.frame_size,)
 
     @property
     def smallest_frame(self) -> int:
         """The smallest size in bytes, FCS included, that can hold a test frame."""
-        return max(SMALLEST_FRAME[family] for family in self.families)
+        return max(self.extension_headers.smallest_frame(family) for family in self.families)
 
     @property
     def longest_frame(self) -> int:
@@ -254,7 +261,7 @@ class Experiment(PlanModel):
             directions or Directions.BIDIRECTIONAL, (left, right)
         )
         return max(
-            self.sent_frame_size(sender) + bytes_longer(link, than=sender)
+            max(self.sent_frames(sender).sizes) + bytes_longer(link, than=sender)
             for sender in senders
             for link in self.families_of_links
         )
@@ -267,7 +274,7 @@ class Experiment(PlanModel):
         """
         if self.line_rate is None:
             return None
-        frame: float = self.longest_frame
+        frame = self.longest_frame - max(self.frame_sizes) + mean_bytes(self.frame_sizes)
         if self.background:
             frame += self.background.share * (self.background.frame_size - frame)
         return self.pair_count * line_rate_fps(self.line_rate, frame + self.tag_bytes)

@@ -15,7 +15,7 @@ from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
 from natxy.plan.crossings import PREFIX
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.model.background import resolve_background
+from natxy.plan.frames.background import resolve_background
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem

@@ -120,14 +120,15 @@ def test_across_and_back(ipv4: int, host: int) -> None:
 
 def test_paired_frames_are_one_size_in_ipv6_and_another_in_ipv4() -> None:
     own = experiment(**SIIT, frame_size=512)
-    assert (own.sent_frame_size(Family.IPV6), own.sent_frame_size(Family.IPV4), own.longest_frame) == (512, 492, 512)
+    assert [own.sent_frames(family).sizes for family in (Family.IPV6, Family.IPV4)] == [(512,), (492,)]
+    assert own.longest_frame == 512
     assert experiment(**SIIT).frame_size == 84
 
 
 @pytest.mark.parametrize(("directions", "longest"), [("bidirectional", 532), ("forward", 512), ("reverse", 532)])
 def test_nominal_frames_from_the_ipv4_side_grow(directions: str, longest: int) -> None:
     own = experiment(**SIIT, frame_size=512, size_convention="nominal", directions=directions)
-    assert own.sent_frame_size(Family.IPV6) == own.sent_frame_size(Family.IPV4) == 512
+    assert own.sent_frames(Family.IPV6).sizes == own.sent_frames(Family.IPV4).sizes == (512,)
     assert own.longest_frame == longest
 
 

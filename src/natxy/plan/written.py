@@ -10,6 +10,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from natxy.plan.frames.background import BackgroundPlan
+from natxy.plan.frames.forms import ExtensionHeaders
+from natxy.plan.frames.mix import Mix, mix_sizes
+from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import (
@@ -21,7 +25,6 @@ from natxy.plan.model.addresses import (
     Pool,
     power_of_two,
 )
-from natxy.plan.model.background import BackgroundPlan
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss
@@ -37,7 +40,7 @@ from natxy.plan.model.terms import (
     TranslationKind,
 )
 from natxy.plan.model.timing import TimingPlan
-from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME, ActiveConnections, Directions, Orders, PortRange
+from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Count, Duration
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
@@ -144,8 +147,13 @@ class ExperimentPlan(PlanModel):
     """`ipv4` or `ipv6`, without a translation; default: the plan's."""
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
     """Kind of translation, or a mapping."""
-    frame_size: Annotated[int, Field(ge=64, le=LONGEST_FRAME)] | None = None
+    frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)] | None = None
     """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, `tcp-goodput` 1518."""
+    mix: Mix | None = None
+    """Mix of sizes in place of `frame_size`: `imix`, `imix-csit`, a genome (RFC 6985) such as aaaaaaabbbbg, or shares
+    such as 7x64, 4x594, 1x1518."""
+    extension_headers: ExtensionHeaders = ExtensionHeaders.NONE
+    """IPv6 extension headers before UDP: `hop-by-hop`, `destination-options`, `both` or `none` (RFC 5180 §5.3)."""
     size_convention: SizeConvention = SizeConvention.PAIRED
     """`paired`: `frame_size` is that of the IPv6 side, and the IPv4 side sends 20 bytes less; `nominal`: both sides
     send it."""
@@ -208,9 +216,13 @@ class ExperimentPlan(PlanModel):
         return self.translation.kind.families if self.translation else (family, family)
 
     def settled_frame_size(self, usual: Family) -> int:
-        """Returns the frame size in bytes, including the FCS; by default, the smallest that its test frames fit in."""
-        smallest = max(SMALLEST_FRAME[family] for family in self.families(usual))
-        return self.frame_size or self.procedure.usual_frame_size or smallest
+        """Returns the size of the longest frame in bytes, including the FCS.
+
+        By default, it is the smallest that the test frames fit in.
+        """
+        smallest = max(self.extension_headers.smallest_frame(family) for family in self.families(usual))
+        usual_size = max(mix_sizes(self.mix, smallest)) if self.mix else self.procedure.usual_frame_size or smallest
+        return self.frame_size or usual_size
 
 
 class Plan(PlanModel):

@@ -88,7 +88,7 @@ def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSampl
     ]
     return Passage(
         source=stream.source,
-        size=stream.frame.size,
+        size=stream.frame.longest,
         sent=found.sent,
         arrived=found.received,
         misrouted=found.misrouted,

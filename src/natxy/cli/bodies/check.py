@@ -117,11 +117,11 @@ def about(seconds: float) -> str:
 
 def _lines(experiment: Experiment) -> Iterator[str]:
     left, right = experiment.families
-    frames = f"{experiment.sent_frame_size(left)}-byte {left} frames"
+    frames = experiment.sent_frames(left).text(left)
+    if experiment.extension_headers.bytes:
+        frames += f" with extension headers ({experiment.extension_headers})"
     if experiment.translation:
-        frames += (
-            f", {experiment.sent_frame_size(right)}-byte {right} frames from the right ({experiment.size_convention})"
-        )
+        frames += f", {experiment.sent_frames(right).text(right)} from the right ({experiment.size_convention})"
     if experiment.directions:
         # The goal of a search may have shorter trials than the timing.
         which = "trials" if experiment.deciding_trial_s >= experiment.timing.trial else "deciding trials"

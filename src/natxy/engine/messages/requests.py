@@ -10,6 +10,9 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
+from natxy.plan.frames.forms import Form
+from natxy.plan.frames.mix import MOST_FRAMES
+from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.testbeds.ports import MOST_PAIRS
@@ -64,10 +67,25 @@ class FlowSpace(Message):
         return math.prod(field.size for field in fields)
 
 
+Size = Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)]
+
+
 class FrameFormat(Message):
-    size: Annotated[int, Field(ge=64, le=9216, description="bytes on the wire, including the FCS")]
+    """Describes the frames of a stream.
+
+    `size` is in bytes on the wire, including the FCS. A list of sizes repeats, frame n has size n of it, and at most 64
+    of them differ. Only frames of IPv6 may have another `form` than `udp`, which names their extension headers of 8
+    bytes each.
+    """
+
+    form: Form = Form.UDP
+    size: Size | Annotated[list[Size], Field(min_length=1, max_length=MOST_FRAMES)]
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
     dont_fragment: bool = False
+
+    @property
+    def longest(self) -> int:
+        return max(self.size) if isinstance(self.size, list) else self.size
 
 
 class StreamKind(StrEnum):

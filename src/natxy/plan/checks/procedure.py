@@ -61,6 +61,9 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
     if not testbed.has_gateway:
         text = f"{procedure.name} measures a gateway, and the testbed {testbed.kind!r} has none; use a lab"
         yield Problem((*location, "procedure"), text)
+    if experiment.mix or experiment.extension_headers.bytes:
+        field = "mix" if experiment.mix else "extension_headers"
+        yield Problem((*location, field), f"the hosts of {procedure.name} make their own frames; remove it")
     smallest = procedure.usual_frame_size
     if smallest and experiment.frame_size < smallest:
         text = f"the hosts of {procedure.name} choose the size of their frames, up to an MTU of at least 1500 bytes; "

@@ -63,6 +63,8 @@ def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
     """Returns the fields that TRAFFIC_FIELDS names, with their defaults."""
     return {
         "frame_size": experiment.settled_frame_size(family),
+        "mix": experiment.mix,
+        "extension_headers": experiment.extension_headers,
         "size_convention": experiment.size_convention,
         "directions": experiment.directions or Directions.BIDIRECTIONAL,
         "family": experiment.families(family)[0],

@@ -8,11 +8,11 @@ from typing import Final
 
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.background import LONGEST_CYCLE, Background
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.background import LONGEST_CYCLE, Background
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Selection
-from natxy.plan.model.traffic import SMALLEST_FRAME, ActiveConnections
+from natxy.plan.model.traffic import ActiveConnections
 from natxy.plan.model.units import format_duration, format_share
 from natxy.plan.procedures.base import MaximumRate
 from natxy.plan.testbeds import TestbedConfig
@@ -47,13 +47,24 @@ def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Ite
 
 
 def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    if Family.IPV6 in experiment.families and experiment.frame_size < SMALLEST_FRAME[Family.IPV6]:
+    smallest = experiment.smallest_frame
+    field = "mix" if experiment.mix else "frame_size"
+    if min(experiment.frame_sizes) < smallest:
         yield Problem(
-            (*location, "frame_size"),
-            f"{experiment.frame_size} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature need 84",
+            (*location, field),
+            f"{min(experiment.frame_sizes)} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature "
+            f"need {smallest}",
         )
-    if text := testbed.frame_problem(experiment.longest_frame):
+    if experiment.frame_size != max(experiment.frame_sizes):
+        text = "`mix` has the sizes of the frames; remove `frame_size`, or make it null"
         yield Problem((*location, "frame_size"), text)
+    if experiment.extension_headers.bytes and experiment.families != (Family.IPV6, Family.IPV6):
+        text = (
+            "only IPv6 without a translation has extension headers (RFC 8219 §5.2); give `family: ipv6`, or remove it"
+        )
+        yield Problem((*location, "extension_headers"), text)
+    if too_long := testbed.frame_problem(experiment.longest_frame):
+        yield Problem((*location, field), too_long)
 
 
 def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]:

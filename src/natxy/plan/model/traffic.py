@@ -1,41 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame sizes, directions, port ranges and orders of test traffic."""
+"""Directions, port ranges and orders of test traffic."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.terms import Family, Order
+from natxy.plan.model.terms import Order
 from natxy.plan.model.units import COUNT_SCHEMA, Count, is_number
 from natxy.untrusted.validation import got
-
-# Frame sizes are in bytes and include the FCS. These are the header and the FCS, which an MTU does not include.
-ETHERNET_FRAMING_BYTES: Final = 18
-# Preamble, start delimiter and inter-frame gap, which a frame takes on the wire in addition to its size.
-ETHERNET_OVERHEAD_BYTES: Final = 20
-# The tag of a VLAN (IEEE 802.1Q), which a frame's size does not include either.
-VLAN_TAG_BYTES: Final = 4
-
-LONGEST_FRAME: Final = 9216
-
-# A test frame has 18 bytes of signature, as payload: 64 bytes fit it in IPv4, and 14 + 40 + 8 + 18 + 4 in IPv6.
-SMALLEST_FRAME: Final = {Family.IPV4: 64, Family.IPV6: 84}
-
-
-def line_rate_fps(line_bps: float, frame_size: float) -> float:
-    """Returns the theoretical maximum of one direction of an Ethernet link.
-
-    `frame_size` is in bytes, including the FCS; where the gateway changes it, it is the longer one (RFC 8219 §7.1).
-    """
-    return line_bps / (8 * (frame_size + ETHERNET_OVERHEAD_BYTES))
 
 
 class Directions(StrEnum):

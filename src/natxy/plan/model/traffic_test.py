@@ -4,7 +4,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from natxy.plan.model.traffic import PortRange, line_rate_fps
+from natxy.plan.frames.sizes import line_rate_fps
+from natxy.plan.model.traffic import PortRange
 
 
 def test_line_rate_of_64_byte_frames_is_the_known_one() -> None:

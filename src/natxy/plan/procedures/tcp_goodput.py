@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES, ETHERNET_OVERHEAD_BYTES
 from natxy.plan.model.base import Pattern
-from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES, ETHERNET_OVERHEAD_BYTES
 from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure, per_direction

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from natxy.plan.frames.sizes import VLAN_TAG_BYTES
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Problem
-from natxy.plan.model.traffic import VLAN_TAG_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.machines import DutLocation, DutPair, FurtherTester, HostLocation, LinkSetUp
 from natxy.plan.testbeds.ports import EnginePorts, Io

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.terms import Family
-from natxy.plan.model.traffic import SMALLEST_FRAME
 
 FRAME_SIZE_LISTS: Final = {
     "rfc2544": (64, 128, 256, 512, 1024, 1280, 1518),

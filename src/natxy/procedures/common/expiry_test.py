@@ -123,8 +123,9 @@ def test_a_frame_that_is_lost_by_accident_is_sent_again(
         if request.phase1 != phase1 or not left:
             return result
         left -= 1
-        lost = result.streams[0].model_copy(update={"lost": 1, "first_lost": result.streams[0].last_lost})
-        return result.model_copy(update={"streams": [lost]})
+        own = result.streams[0]
+        one = LostFrame(sequence=1, due_s=0)
+        return result.model_copy(update={"streams": [own.model_copy(update={"lost": own.lost + 1, "first_lost": one})]})
 
     monkeypatch.setattr(bed.engine, "run_trial", and_lose)
     assert bool(expiry(bed, 10)) == told

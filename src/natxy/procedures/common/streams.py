@@ -20,6 +20,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment, PortPair
+from natxy.plan.frames.forms import Form
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
@@ -176,7 +177,7 @@ def _direction(
         source=side,
         pair=number,
         role=StreamRole.BACKGROUND,
-        frame=own.frame.model_copy(update={"size": background.frame_size}),
+        frame=own.frame.model_copy(update={"size": background.frame_size, "form": Form.UDP}),
         rate_fps=rate_fps * share,
         frames=cycles * few,
         flows=_native_flows(background.links, side),
@@ -275,5 +276,6 @@ def _arrival(experiment: Experiment, side: Side) -> Family | None:
 
 
 def _frame(experiment: Experiment, side: Side) -> FrameFormat:
-    size = experiment.sent_frame_size(_family(experiment, side))
-    return FrameFormat(size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+    frames = experiment.sent_frames(_family(experiment, side))
+    size = frames.sizes[0] if len(frames.sizes) == 1 else [*frames.sizes]
+    return FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)

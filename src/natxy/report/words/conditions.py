@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.mix import sizes_text
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import IPNetwork, LinkAddresses
 from natxy.plan.model.search import Search
@@ -119,13 +120,16 @@ def _family(family: Family) -> str:
 
 def _frame_size(planned: Experiment) -> str:
     """Adds the size convention where a translation changes the size, and the tag of a VLAN, which no size counts."""
-    size = f"{planned.frame_size} bytes"
+    size = sizes_text(planned.frame_sizes)
+    headers = planned.extension_headers
     tag = f", and {planned.tag_bytes} bytes of a VLAN's tag" if planned.tag_bytes else ""
+    if headers.bytes:
+        size += f", {headers.bytes} of them extension headers ({headers.value})"
     if planned.translation is None:
         return size + tag
     if planned.size_convention == SizeConvention.NOMINAL:
         return f"{size} sent from both sides (nominal){tag}"
-    return f"{size} in IPv6, {planned.sent_frame_size(Family.IPV4)} bytes in IPv4 (paired){tag}"
+    return f"{size} in IPv6, {sizes_text(planned.sent_frames(Family.IPV4).sizes)} in IPv4 (paired){tag}"
 
 
 def _theoretical_maximum(experiment: ExperimentRecord) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from natxy.plan.frames.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.model.terms import Family
 from natxy.siitperf.arguments import ArgumentError
 from natxy.siitperf.importing.addresses import keys_of_hosts

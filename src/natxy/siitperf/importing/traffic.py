@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.address_presets import RANDOM_PORTS
+from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.terms import Family, Order
-from natxy.plan.model.traffic import SMALLEST_FRAME, PortRange
+from natxy.plan.model.traffic import PortRange
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping
 from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range

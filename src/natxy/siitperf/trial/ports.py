@@ -18,8 +18,8 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.engine.program import find_engine
 from natxy.errors import PlanError
+from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES
 from natxy.plan.model.addresses import USUAL_MTU
-from natxy.plan.model.traffic import ETHERNET_FRAMING_BYTES
 from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
 from natxy.plan.testbeds.tester_cores import distinct
 from natxy.siitperf.cards import PCI, bound_cards

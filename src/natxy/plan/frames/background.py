@@ -9,10 +9,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.addresses import LinkAddresses, LinkPair
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.terms import Family
-from natxy.plan.model.traffic import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.units import Share
 
 # The engine interleaves foreground and background in an order that repeats after at most this many frames.

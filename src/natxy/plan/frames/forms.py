@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms of test frames: what stands between their IP header and their UDP header."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from natxy.plan.frames.mix import sizes_text
+from natxy.plan.frames.sizes import SMALLEST_FRAME
+from natxy.plan.model.terms import Family
+
+
+class Form(StrEnum):
+    """Names what a test frame has between its IP header and its UDP header, as in messages to the engine."""
+
+    UDP = "udp"
+    HOP_BY_HOP = "udp-hop-by-hop"
+    DESTINATION_OPTIONS = "udp-destination-options"
+    BOTH_OPTIONS = "udp-both-options"
+
+
+class ExtensionHeaders(StrEnum):
+    """The IPv6 extension headers of test frames, 8 bytes each (RFC 5180 §5.3)."""
+
+    NONE = "none"
+    HOP_BY_HOP = "hop-by-hop"
+    DESTINATION_OPTIONS = "destination-options"
+    BOTH = "both"
+
+    @property
+    def form(self) -> Form:
+        return {
+            ExtensionHeaders.HOP_BY_HOP: Form.HOP_BY_HOP,
+            ExtensionHeaders.DESTINATION_OPTIONS: Form.DESTINATION_OPTIONS,
+            ExtensionHeaders.BOTH: Form.BOTH_OPTIONS,
+        }.get(self, Form.UDP)
+
+    @property
+    def bytes(self) -> int:
+        return {ExtensionHeaders.NONE: 0, ExtensionHeaders.BOTH: 16}.get(self, 8)
+
+    def smallest_frame(self, family: Family) -> int:
+        """Returns the size of the smallest frame of a family that holds these headers and the signature."""
+        return SMALLEST_FRAME[family] + self.bytes
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames of one sender: frame n has size n of `sizes`, which repeat."""
+
+    sizes: Sequence[int]
+    form: Form = Form.UDP
+
+    def text(self, family: Family) -> str:
+        """Returns `84-byte ipv6 frames`, or `ipv6 frames of 7 × 84, 4 × 594 and 1 × 1518 bytes (mean 373.5)`."""
+        one = len(self.sizes) == 1
+        return f"{self.sizes[0]}-byte {family} frames" if one else f"{family} frames of {sizes_text(self.sizes)}"
