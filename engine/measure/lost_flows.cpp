@@ -11,23 +11,25 @@ namespace natxy {
 namespace {
 
 template <Family F>
-uint128 value_of(const Tuple<F>& tuple, TupleField field) {
+uint128 value_of(const SentFrame<F>& frame, FlowField field) {
   switch (field) {
-    case TupleField::source_address:
-      return tuple.source;
-    case TupleField::destination_address:
-      return tuple.destination;
-    case TupleField::source_port:
-      return tuple.source_port;
-    case TupleField::destination_port:
+    case FlowField::source_address:
+      return frame.tuple.source;
+    case FlowField::destination_address:
+      return frame.tuple.destination;
+    case FlowField::source_port:
+      return frame.tuple.source_port;
+    case FlowField::destination_port:
+      return frame.tuple.destination_port;
+    case FlowField::frame_size:
       break;
   }
-  return tuple.destination_port;
+  return frame.size;
 }
 
 template <Family F>
-FieldLosses losses_of(TupleField field, std::span<const Tuple<F>> sent, std::span<const Tuple<F>> lost) {
-  const auto value = [field](const Tuple<F>& tuple) { return value_of<F>(tuple, field); };
+FieldLosses losses_of(FlowField field, std::span<const SentFrame<F>> sent, std::span<const SentFrame<F>> lost) {
+  const auto value = [field](const SentFrame<F>& frame) { return value_of<F>(frame, field); };
   const auto [first, last] = std::ranges::minmax(lost, {}, value);
   const auto [lowest, highest] = std::ranges::minmax(sent, {}, value);
   FieldLosses losses{field,
@@ -40,9 +42,9 @@ FieldLosses losses_of(TupleField field, std::span<const Tuple<F>> sent, std::spa
   if (losses.lowest == losses.highest) return losses;
   const uint128 width = (losses.highest - losses.lowest) / FieldLosses::kParts + 1;
   const auto parts = static_cast<std::size_t>((losses.highest - losses.lowest) / width + 1);
-  const auto counted = [&](std::span<const Tuple<F>> tuples) {
+  const auto counted = [&](std::span<const SentFrame<F>> frames) {
     std::vector<std::uint64_t> counts(parts);
-    for (const auto& tuple : tuples) ++counts[static_cast<std::size_t>((value(tuple) - losses.lowest) / width)];
+    for (const auto& frame : frames) ++counts[static_cast<std::size_t>((value(frame) - losses.lowest) / width)];
     return counts;
   };
   losses.sent = counted(sent);
@@ -63,10 +65,10 @@ std::uint64_t mark_of(const Tuple<F>& tuple) {
 }
 
 template <Family F>
-std::vector<std::uint64_t> marks_of(std::span<const Tuple<F>> lost) {
+std::vector<std::uint64_t> marks_of(std::span<const SentFrame<F>> lost) {
   std::set<std::uint64_t> smallest;
-  for (const auto& tuple : lost) {
-    const std::uint64_t mark = mark_of<F>(tuple);
+  for (const auto& frame : lost) {
+    const std::uint64_t mark = mark_of<F>(frame.tuple);
     if (smallest.size() == LostFlows::kMarks && mark >= *smallest.rbegin()) continue;
     smallest.insert(mark);
     if (smallest.size() > LostFlows::kMarks) smallest.erase(std::prev(smallest.end()));
@@ -77,10 +79,10 @@ std::vector<std::uint64_t> marks_of(std::span<const Tuple<F>> lost) {
 }  // namespace
 
 template <Family F>
-LostFlows lost_flows(std::span<const Tuple<F>> sent, std::span<const Tuple<F>> lost, bool all) {
+LostFlows lost_flows(std::span<const SentFrame<F>> sent, std::span<const SentFrame<F>> lost, bool all) {
   LostFlows flows{F, {}, {}};
-  for (const TupleField field : {TupleField::source_address, TupleField::destination_address, TupleField::source_port,
-                                 TupleField::destination_port}) {
+  for (const FlowField field : {FlowField::source_address, FlowField::destination_address, FlowField::source_port,
+                                FlowField::destination_port, FlowField::frame_size}) {
     FieldLosses losses = losses_of<F>(field, sent, lost);
     if (!losses.sent.empty()) flows.fields.push_back(std::move(losses));
   }
@@ -88,7 +90,7 @@ LostFlows lost_flows(std::span<const Tuple<F>> sent, std::span<const Tuple<F>> l
   return flows;
 }
 
-template LostFlows lost_flows(std::span<const Tuple<Family::ipv4>>, std::span<const Tuple<Family::ipv4>>, bool);
-template LostFlows lost_flows(std::span<const Tuple<Family::ipv6>>, std::span<const Tuple<Family::ipv6>>, bool);
+template LostFlows lost_flows(std::span<const SentFrame<Family::ipv4>>, std::span<const SentFrame<Family::ipv4>>, bool);
+template LostFlows lost_flows(std::span<const SentFrame<Family::ipv6>>, std::span<const SentFrame<Family::ipv6>>, bool);
 
 }  // namespace natxy

@@ -10,14 +10,21 @@
 
 namespace natxy {
 
-enum class TupleField : std::uint8_t { source_address, destination_address, source_port, destination_port };
+enum class FlowField : std::uint8_t { source_address, destination_address, source_port, destination_port, frame_size };
+
+/// Holds what is known of a frame that was sent: its four-tuple and its size in bytes.
+template <Family F>
+struct SentFrame {
+  Tuple<F> tuple;
+  std::uint64_t size = 0;
+};
 
 /// Describes how the frames of a stream, and the lost ones of them, are spread over the values of one field. `sent` and
 /// `lost` count those that were looked at, in equal parts of the values from `lowest` to `highest`.
 struct FieldLosses {
   static constexpr std::size_t kParts = 64;
 
-  TupleField field = TupleField::source_address;
+  FlowField field = FlowField::source_address;
   uint128 lowest = 0;
   uint128 highest = 0;
   uint128 lost_lowest = 0;
@@ -39,12 +46,14 @@ struct LostFlows {
   std::optional<std::vector<std::uint64_t>> marks;
 };
 
-/// Returns which flows lost frames, from the four-tuples of frames that were sent and of frames that were lost; neither
-/// is empty. `all` says that these are all the lost frames.
+/// Returns which flows lost frames, from frames that were sent and frames that were lost; neither is empty. `all` says
+/// that these are all the lost frames.
 template <Family F>
-LostFlows lost_flows(std::span<const Tuple<F>> sent, std::span<const Tuple<F>> lost, bool all);
+LostFlows lost_flows(std::span<const SentFrame<F>> sent, std::span<const SentFrame<F>> lost, bool all);
 
-extern template LostFlows lost_flows(std::span<const Tuple<Family::ipv4>>, std::span<const Tuple<Family::ipv4>>, bool);
-extern template LostFlows lost_flows(std::span<const Tuple<Family::ipv6>>, std::span<const Tuple<Family::ipv6>>, bool);
+extern template LostFlows lost_flows(std::span<const SentFrame<Family::ipv4>>, std::span<const SentFrame<Family::ipv4>>,
+                                     bool);
+extern template LostFlows lost_flows(std::span<const SentFrame<Family::ipv6>>, std::span<const SentFrame<Family::ipv6>>,
+                                     bool);
 
 }  // namespace natxy

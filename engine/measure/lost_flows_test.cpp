@@ -21,12 +21,12 @@ TYPED_TEST_SUITE(LostFlowsOf, Families);
 
 /// Returns a frame of each source port, from two hosts to one destination.
 template <Family F>
-std::vector<Tuple<F>> frames(unsigned lowest, unsigned highest) {
-  std::vector<Tuple<F>> tuples;
+std::vector<SentFrame<F>> frames(unsigned lowest, unsigned highest) {
+  std::vector<SentFrame<F>> frames;
   for (unsigned port = lowest; port <= highest; ++port) {
-    tuples.push_back({static_cast<Address<F>>(5 + port % 2), 9, static_cast<std::uint16_t>(port), 53});
+    frames.push_back({{static_cast<Address<F>>(5 + port % 2), 9, static_cast<std::uint16_t>(port), 53}, 64});
   }
-  return tuples;
+  return frames;
 }
 
 std::uint64_t sum(const std::vector<std::uint64_t>& counts) {
@@ -40,11 +40,11 @@ TYPED_TEST(LostFlowsOf, SpreadsFramesOverTheValuesOfTheFieldsThatVary) {
   EXPECT_EQ(flows.family, kFamily);
   ASSERT_EQ(flows.fields.size(), 2);
   const auto& [hosts, ports] = std::tie(flows.fields[0], flows.fields[1]);
-  EXPECT_EQ(hosts.field, TupleField::source_address);
+  EXPECT_EQ(hosts.field, FlowField::source_address);
   EXPECT_TRUE(hosts.lowest == 5 && hosts.highest == 6);
   EXPECT_EQ(hosts.sent, (std::vector<std::uint64_t>{32256, 32256}));
   EXPECT_EQ(hosts.lost, (std::vector<std::uint64_t>{16128, 16128}));
-  EXPECT_EQ(ports.field, TupleField::source_port);
+  EXPECT_EQ(ports.field, FlowField::source_port);
   EXPECT_TRUE(ports.lowest == 1024 && ports.highest == 65535);
   EXPECT_TRUE(ports.lost_lowest == 33280 && ports.lost_highest == 65535);
   EXPECT_EQ(ports.sent, std::vector<std::uint64_t>(FieldLosses::kParts, 1008));
@@ -60,6 +60,19 @@ TYPED_TEST(LostFlowsOf, CountsLostFramesThatWereNotAmongThoseLookedAt) {
   EXPECT_TRUE(ports.lowest == 1990 && ports.highest == 2015);
   EXPECT_EQ(sum(ports.sent), 11);
   EXPECT_EQ(sum(ports.lost), 26);
+}
+
+TYPED_TEST(LostFlowsOf, TellsTheSizesOfLostFrames) {
+  constexpr Family kFamily = TypeParam::family;
+  std::vector<SentFrame<kFamily>> sent(30, {{1, 2, 3, 4}, 64});
+  for (std::size_t i = 0; i < sent.size(); i += 3) sent[i].size = 1518;
+  const LostFlows flows = lost_flows<kFamily>(sent, std::vector(7, sent[0]), true);
+  ASSERT_EQ(flows.fields.size(), 1);
+  EXPECT_EQ(flows.fields[0].field, FlowField::frame_size);
+  EXPECT_TRUE(flows.fields[0].lowest == 64 && flows.fields[0].highest == 1518);
+  EXPECT_TRUE(flows.fields[0].lost_lowest == 1518 && flows.fields[0].lost_highest == 1518);
+  EXPECT_EQ(flows.fields[0].sent.back(), 10);
+  EXPECT_EQ(flows.fields[0].lost.back(), 7);
 }
 
 TYPED_TEST(LostFlowsOf, MarksTheSameFlowsInTheSameWay) {
@@ -82,7 +95,7 @@ TYPED_TEST(LostFlowsOf, MarksTheSameFlowsInTheSameWay) {
 
 TYPED_TEST(LostFlowsOf, HasAMarkForEachOfFewFlows) {
   constexpr Family kFamily = TypeParam::family;
-  const std::vector<Tuple<kFamily>> sent(10, {1, 2, 3, 4});
+  const std::vector<SentFrame<kFamily>> sent(10, {{1, 2, 3, 4}, 64});
   const LostFlows flows = lost_flows<kFamily>(sent, sent, true);
   EXPECT_TRUE(flows.fields.empty());
   EXPECT_EQ(flows.marks->size(), 1);

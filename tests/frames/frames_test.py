@@ -119,6 +119,7 @@ HOP_BY_HOP = (0, IPv6ExtHdrHopByHop)
 DESTINATION_OPTIONS = (60, IPv6ExtHdrDestOpt)
 
 
+@pytest.mark.parametrize("bed", [Family.IPV6], indirect=True)
 @pytest.mark.parametrize(
     ("form", "headers"),
     [
@@ -129,8 +130,6 @@ DESTINATION_OPTIONS = (60, IPv6ExtHdrDestOpt)
 )
 @repeated
 def test_extension_headers(bed: NatBed, form: Form, headers: list[tuple[int, type[Packet]]]) -> None:
-    if bed.family == Family.IPV4:
-        pytest.skip("only IPv6 has extension headers")
     flows = space(bed, varied_addresses=True, varied_ports=True)
     frame = FrameFormat(form=form, size=[100, 600], ttl=TTL)
     stream = StreamSpec(name="forward", source=Side.LEFT, frame=frame, rate_fps=RATE_FPS, frames=FRAMES, flows=flows)

@@ -16,8 +16,8 @@ constexpr std::array<const char*, 11> kCauses = {"lossless",  "loss",    "back_p
                                                  "paused",    "unsent",  "tester_drops",  "aborted",
                                                  "link_down", "backlog", "suspended"};
 
-constexpr std::array<const char*, 4> kTupleFields = {"source_address", "destination_address", "source_port",
-                                                     "destination_port"};
+constexpr std::array<const char*, 5> kFlowFields = {"source_address", "destination_address", "source_port",
+                                                    "destination_port", "frame_size"};
 
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -96,10 +96,10 @@ Json write_tagged(const StreamSpec& spec, const StreamReport& stream, const Cloc
   return delays;
 }
 
-/// Writes a value of a field of a four-tuple: an address as text, a port as a number.
-Json write_value(TupleField field, Family family, uint128 value) {
-  const bool is_port = field == TupleField::source_port || field == TupleField::destination_port;
-  return is_port ? Json(static_cast<std::uint16_t>(value)) : Json(format_address({family, value}));
+/// Writes a value of a field of a frame: an address as text, a port or a size as a number.
+Json write_value(FlowField field, Family family, uint128 value) {
+  const bool is_address = field == FlowField::source_address || field == FlowField::destination_address;
+  return is_address ? Json(format_address({family, value})) : Json(static_cast<std::uint16_t>(value));
 }
 
 Json write_lost_flows(const std::optional<LostFlows>& flows) {
@@ -107,7 +107,7 @@ Json write_lost_flows(const std::optional<LostFlows>& flows) {
   Json fields = Json::array();
   for (const FieldLosses& field : flows->fields) {
     const auto value = [&](uint128 number) { return write_value(field.field, flows->family, number); };
-    fields.push_back({{"field", kTupleFields.at(static_cast<std::size_t>(field.field))},
+    fields.push_back({{"field", kFlowFields.at(static_cast<std::size_t>(field.field))},
                       {"lowest", value(field.lowest)},
                       {"highest", value(field.highest)},
                       {"lost_lowest", value(field.lost_lowest)},

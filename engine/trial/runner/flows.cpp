@@ -7,6 +7,7 @@
 #include <bit>
 #include <vector>
 
+#include "form/size_cycle.hpp"
 #include "trial/runner/check_request.hpp"
 
 namespace natxy {
@@ -81,12 +82,6 @@ std::unique_ptr<FlowSource<F>> initiator_flows(const TrialSpec& spec, const Conn
 }
 
 template <Family F>
-Tuple<F> tuple_of(FlowSource<F>& source, std::uint64_t sequence, TupleLanes<F>& lanes) {
-  source.fill({sequence, 1}, 1, lanes);
-  return lanes.get(0);
-}
-
-template <Family F>
 std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                    std::size_t stream) {
   if (spec.phase1) return std::make_unique<RecordConnection<F>>(*connections.seen.of<F>());
@@ -148,14 +143,19 @@ std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections&
   const Family family = own.kind == StreamKind::flows ? connections.family_of(own) : connections.offered.family();
   with_family(family, [&]<Family F>() {
     const auto source = initiator_flows<F>(spec, connections, stream);
+    const SizeCycle sizes(own.frame_sizes);
     TupleLanes<F> lanes;
-    std::vector<Tuple<F>> missing, sent;
-    for (const std::uint64_t sequence : lost.sequences) missing.push_back(tuple_of<F>(*source, sequence, lanes));
+    const auto frame = [&](std::uint64_t sequence) {
+      source->fill({sequence, 1}, 1, lanes);
+      return SentFrame<F>{lanes.get(0), sizes.of(sequence)};
+    };
+    std::vector<SentFrame<F>> missing, sent;
+    for (const std::uint64_t sequence : lost.sequences) missing.push_back(frame(sequence));
     // Equal steps might meet the same few flows again and again, so a frame is drawn from each.
     const std::uint64_t step = (own.frames - lost.first + kMostSentLookedAt - 1) / kMostSentLookedAt;
     for (std::uint64_t first = lost.first; first < own.frames; first += step) {
       const std::uint64_t drawn = first + scale(random_word(0, first), std::min(step, own.frames - first));
-      sent.push_back(tuple_of<F>(*source, drawn, lanes));
+      sent.push_back(frame(drawn));
     }
     flows = lost_flows<F>(sent, missing, lost.all);
   });

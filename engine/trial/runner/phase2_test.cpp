@@ -58,7 +58,7 @@ TEST_P(PhaseTwo, TellsWhichFlowsLoseFrames) {
     return std::max(load_be16(udp), load_be16(udp + 2)) < 10050 ? 1 : 0;
   };
   const auto ports_of = [](const StreamReport& stream) {
-    return std::ranges::find(stream.lost_flows->fields, TupleField::source_port, &FieldLosses::field);
+    return std::ranges::find(stream.lost_flows->fields, FlowField::source_port, &FieldLosses::field);
   };
   const auto complete = bed.run(phase1(GetParam(), 2000));
   EXPECT_FALSE(complete.streams[0].lost_flows);

@@ -37,6 +37,7 @@ _ERRORS: Final = {
 }  # fmt: skip
 _DAMAGED: Final = re.compile(r"crc|fcs|align|symbol", re.I)
 _LENGTH: Final = re.compile(r"length|too_?long|over_?size|jabber", re.I)
+_FRAGMENTS: Final = ("ipv4_fragment", "ipv6_fragment")
 _TOO_LONG: Final = ("icmp_fragmentation_needed", "icmpv6_packet_too_big")
 
 
@@ -51,7 +52,9 @@ def explain(experiment: Experiment, trials: Iterable[TrialRecord], purpose: Purp
         return ""
     facts = Facts(experiment, failed)
     cause = next(filter(None, (each(facts) for each in _CAUSES)), "")
-    again = period(facts)
+    values = lossy_values(facts)
+    # Where sizes repeat, so does a loss of one of them.
+    again = None if values and values.name == "frame_size" else period(facts)
     when = again.lost_what(facts) if again else ""
     # Long trials at low rates meet more stops than short ones at high rates.
     depends = "" if again and facts.falls else shape(facts)
@@ -332,8 +335,25 @@ def _one_way(facts: Facts) -> str | None:
     return f"{what} in the direction {name} alone; look at the gateway's routes, rules and interfaces of that direction"
 
 
+def _fragmented(facts: Facts) -> str | None:
+    told = _foreign(facts, _FRAGMENTS)
+    if told < min(_TOLD, facts.lost):
+        return None
+    return (
+        f"{told:,} fragments come through in their place; set `dont_fragment: true`, because a translator cuts IPv4 "
+        "packets without DF to the smallest MTU of IPv6 (RFC 7915 §4), raise the MTU of the gateway's interfaces, or "
+        "give smaller frames"
+    )
+
+
 def _of_flows(facts: Facts) -> str | None:
-    if values := lossy_values(facts):
+    values = lossy_values(facts)
+    if values and values.are_longest:
+        return (
+            "they are too long for a link of the gateway; raise the MTU of its interfaces, or choose a `mix` without "
+            "them"
+        )
+    if values:
         return (
             f"the gateway treats the {values.text} otherwise than the others; look at its rules, its port sets, and "
             "how it spreads flows over cores and queues (`ethtool -x`)"
@@ -369,6 +389,7 @@ def _placed(facts: Facts) -> str | None:
 
 _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _corrupted,
+    _fragmented,
     _chains,
     _table_full,
     _limited,

@@ -37,6 +37,7 @@ _WORDS: Final = {
     "destination_address": ("destination addresses", "destination address"),
     "source_port": ("source ports", "source port"),
     "destination_port": ("destination ports", "destination port"),
+    "frame_size": ("frame sizes", "frame size"),
 }
 _REVERSED: Final = {
     name: name.replace("source", "?").replace("destination", "source").replace("?", "destination") for name in _WORDS
@@ -60,6 +61,11 @@ class Values:
         ends = [*dict.fromkeys(str(kind(end)) for end in self.ends)]
         several, one = _WORDS[self.name]
         return f"{several if len(ends) > 1 else one} {' to '.join(ends)}"
+
+    @property
+    def are_longest(self) -> bool:
+        """True if these are the sizes of the longest frames."""
+        return self.name == "frame_size" and self.ends[1] == int(self.field.highest)
 
     def is_like(self, other: Values | None) -> bool:
         """Returns True if these are about the same values, as those of another stream or trial are."""
@@ -160,7 +166,11 @@ def _of_stream(facts: Facts, trial: TrialRecord, stream: StreamResult) -> Values
     turned = facts.experiment.connections is None and _is_reverse(stream)
     orders = facts.experiment.orders.in_reverse if turned else facts.experiment.orders
     # Where values come in their order, those of frames that are lost together lie side by side.
-    drawn = [each for each in stream.lost_flows.fields if getattr(orders, each.field) == Order.PSEUDORANDOM]
+    drawn = [
+        each
+        for each in stream.lost_flows.fields
+        if each.field == "frame_size" or getattr(orders, each.field) == Order.PSEUDORANDOM
+    ]
     fields = ((_REVERSED[each.field] if turned else each.field, each) for each in drawn)
     return next(filter(None, (_of_field(name, each, stream) for name, each in fields)), None)
 

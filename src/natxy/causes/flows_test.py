@@ -35,10 +35,11 @@ def failure(
     fields: Sequence[FieldLosses] = (),
     marks: Sequence[int] | None = None,
     planned: int = 64_000,
+    foreign: dict[str, int] | None = None,
 ) -> TrialRecord:
     flows = LostFlows(fields=[*fields], marks=None if marks is None else sorted(marks))
     made = stream("phase 1", planned, lost, rate, (0.0, planned / rate)).model_copy(update={"lost_flows": flows})
-    return record(rate, made, kind=TrialKind.PHASE1)
+    return record(rate, made, kind=TrialKind.PHASE1, foreign=foreign)
 
 
 def said(*trials: TrialRecord, connections: int = 64_000) -> str:
@@ -201,3 +202,18 @@ def test_the_densest_parts_exceed_any_other_range(parts: list[tuple[int, int]]) 
     first, last = densest(sent, lost)
     ranges = [(low, high) for low in range(len(parts)) for high in range(low, len(parts))]
     assert sum(excess[first : last + 1]) == max(sum(excess[low : high + 1]) for low, high in ranges)
+
+
+def test_a_size_that_is_lost() -> None:
+    sizes = FieldLosses(
+        field="frame_size", lowest=64, highest=1518, lost_lowest=1518, lost_highest=1518,
+        sent=[7000, *[0] * 62, 1000], lost=[*[0] * 63, 1000],
+    )  # fmt: skip
+    trials = [failure(rate, 8000, [sizes]) for rate in (5000, 10_000)]
+    told = explain(experiment(64_000), trials)
+    assert "nearly all lost connections have the frame size 1518, where 100 % are lost: they are too long" in told
+    assert "choose a `mix` without them" in told
+    foreign = {"ipv6_fragment": 16_000}
+    fragments = [failure(rate, 8000, [sizes], foreign=foreign) for rate in (5000, 10_000)]
+    told = explain(experiment(64_000), fragments)
+    assert "frame size 1518, where 100 % are lost: 16,000 fragments come through in their place; set `dont" in told

@@ -116,13 +116,13 @@ class LostBurst(Message):
 
 class FieldLosses(Message):
     """Describes how a stream's frames, and the lost ones of them, are spread over the values of one field of their
-    four-tuples.
+    four-tuples, or over their sizes in bytes.
 
     `sent` and `lost` count the frames that were looked at, up to 65,536 and 262,144, in up to 64 equal parts of the
     values from `lowest` to `highest`.
     """
 
-    field: Literal["source_address", "destination_address", "source_port", "destination_port"]
+    field: Literal["source_address", "destination_address", "source_port", "destination_port", "frame_size"]
     lowest: TupleValue
     highest: TupleValue
     lost_lowest: TupleValue
