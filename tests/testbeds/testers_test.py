@@ -75,7 +75,7 @@ experiments:
     search: {{min_rate: 3k, max_rate: 8k}}
 """
 
-LONGEST_S = 120
+LONGEST_S = 300
 KILLED = f"""
 order: experiments
 defaults: {{pairs: 2, gateway: linux-forward, rate: 400, max_invalid: 20}}
