@@ -117,10 +117,12 @@ class FrameWriter {
     return load_lanes<Word>(sequences, first);
   }
 
-  /// Writes the words of frames. Its own copies of `constant` and `sequences` cannot be changed by stores to frames.
+  /// Writes the words of frames. Its own copies of `constant` and of a series cannot be changed by stores to frames.
   template <bool kSharePrefixes, class Sequences>
   static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const TupleLanes<kFamily>& tuples,
-                         Sequences sequences) {
+                         const Sequences& given) {
+    // A series fits registers, and lanes do not.
+    std::conditional_t<std::is_same_v<Sequences, Series>, Series, const Sequences&> sequences = given;
     std::size_t i = 0;
     if constexpr (kFourWordsFitRegister) {
       for (; i + 4 <= frames.size(); i += 4) {

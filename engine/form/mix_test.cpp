@@ -23,6 +23,7 @@ std::vector<Bytes> frames_of(const FormInFamily& form, std::span<const std::uint
 
 MixReader reader_of(const FormInFamily& form) {
   std::vector<std::size_t> payloads;
+  payloads.reserve(kImix.size());
   for (const std::size_t size : kImix) payloads.push_back(form.layout().payload_bytes(size));
   return {form.form, form.family, SizeCycle(payloads), kRun, kStream};
 }

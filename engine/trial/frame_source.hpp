@@ -57,8 +57,8 @@ template <Layout L>
 class MixedFrames final : public FrameSource {
  public:
   /// `writers` has one for each of the cycle's distinct sizes.
-  MixedFrames(const SizeCycle& sizes, std::vector<FrameWriter<L>> writers, std::unique_ptr<FlowSource<L.family>> flows)
-      : sizes_{sizes}, writers_{std::move(writers)}, flows_{std::move(flows)} {}
+  MixedFrames(SizeCycle sizes, std::vector<FrameWriter<L>> writers, std::unique_ptr<FlowSource<L.family>> flows)
+      : sizes_{std::move(sizes)}, writers_{std::move(writers)}, flows_{std::move(flows)} {}
 
   [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(writers_.back().length()); }
 

@@ -20,6 +20,7 @@ constexpr double kLongest_s = 30 * 86400;  // results are kept by the second
 const std::vector<std::pair<std::string, Family>> kFamilies = {{"ipv4", Family::ipv4}, {"ipv6", Family::ipv6}};
 const std::vector<std::pair<std::string, Form>> kFormsByName = [] {
   std::vector<std::pair<std::string, Form>> forms;
+  forms.reserve(kForms);
   for (std::size_t i = 0; i < kForms; ++i) forms.emplace_back(kFormNames[i], static_cast<Form>(i));
   return forms;
 }();

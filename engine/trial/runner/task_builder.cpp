@@ -119,6 +119,7 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     const bool expected = stream.to() == port.options().place();
     const Layout layout = layout_of(stream.form, connections.family_of(stream));
     std::vector<std::size_t> payloads;
+    payloads.reserve(stream.frame_sizes.size());
     for (const std::size_t size : stream.frame_sizes) payloads.push_back(layout.payload_bytes(size));
     const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
     streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),
