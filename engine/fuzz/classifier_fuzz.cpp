@@ -29,10 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (signatures.sequence[3] != signature.sequence || signatures.time[3] != signature.time) __builtin_trap();
   }
   // A tagged frame is classified without its tag, which hides everything behind it from a port without VLANs.
-  if (natxy::VlanTag(10).is_on(frame)) {
+  const natxy::VlanTag tag({10, {}});
+  if (tag.is_on(frame)) {
     if (judged.kind != natxy::FrameKind::other_ethertype) __builtin_trap();
     std::vector<std::uint8_t> untagged(frame.begin(), frame.end());
-    natxy::VlanTag::remove(untagged.data());
+    tag.remove(untagged.data());
     natxy::classify(std::span(untagged).subspan(natxy::kVlanTagBytes));
   }
   return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "packet/bytes.hpp"
@@ -12,38 +13,65 @@ namespace natxy {
 
 inline constexpr std::size_t kVlanTagBytes = 4;
 inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;
+inline constexpr std::uint16_t kEtherTypeServiceVlan = 0x88A8;
 
-/// Tags the frames of one VLAN, and recognises them (IEEE 802.1Q §9). Everything else handles frames without their tag.
+/// Identifies a VLAN (IEEE 802.1Q), maybe within the VLAN of a service provider (802.1ad, QinQ). Ids are 1 to 4094.
+struct Vlan {
+  std::uint16_t id;
+  std::optional<std::uint16_t> service;
+
+  bool operator==(const Vlan&) const = default;
+};
+
+/// Tags the frames of one VLAN, and recognises them (IEEE 802.1Q §9). Everything else handles frames without their
+/// tags.
 class VlanTag {
  public:
-  /// `id` is that of a VLAN, 1 to 4094. Frames have priority 0.
-  explicit VlanTag(std::uint16_t id) : id_{id} {}
+  /// Frames have priority 0.
+  explicit VlanTag(const Vlan& vlan) : vlan_{vlan} {}
 
-  [[nodiscard]] std::uint16_t id() const { return id_; }
+  /// Returns the number of bytes that the tags of a frame take.
+  [[nodiscard]] std::size_t bytes() const { return vlan_.service ? 2 * kVlanTagBytes : kVlanTagBytes; }
 
-  /// Inserts the tag into a frame, before which `kVlanTagBytes` bytes must be free: the addresses move there.
+  /// Inserts the tags into a frame, before which `bytes()` bytes must be free: the addresses move there.
   void insert(std::uint8_t* frame) const {
-    std::uint8_t* tagged = frame - kVlanTagBytes;
+    std::uint8_t* tagged = frame - bytes();
     std::memmove(tagged, frame, kAddressBytes);
-    store_be16(tagged + kAddressBytes, kEtherTypeVlan);
-    store_be16(tagged + kAddressBytes + 2, id_);
+    std::uint8_t* tag = tagged + kAddressBytes;
+    if (vlan_.service) {
+      store(tag, kEtherTypeServiceVlan, *vlan_.service);
+      tag += kVlanTagBytes;
+    }
+    store(tag, kEtherTypeVlan, vlan_.id);
   }
 
-  /// Returns whether an untrusted frame has this tag, of any priority.
+  /// Returns whether an untrusted frame has these tags, of any priority. The outer of two may have the type of the
+  /// inner, because kernels take an outer tag off and drivers put it back as they know it.
   [[nodiscard]] bool is_on(std::span<const std::uint8_t> frame) const {
-    return frame.size() >= kEthernetBytes + kVlanTagBytes &&
-           load_be16(frame.data() + kAddressBytes) == kEtherTypeVlan &&
-           (load_be16(frame.data() + kAddressBytes + 2) & kIdMask) == id_;
+    if (frame.size() < kEthernetBytes + bytes()) return false;
+    const std::uint8_t* tag = frame.data() + kAddressBytes;
+    if (vlan_.service) {
+      const std::uint16_t type = load_be16(tag);
+      if ((type != kEtherTypeServiceVlan && type != kEtherTypeVlan) || id_of(tag) != *vlan_.service) return false;
+      tag += kVlanTagBytes;
+    }
+    return load_be16(tag) == kEtherTypeVlan && id_of(tag) == vlan_.id;
   }
 
-  /// Removes the tag from a frame that has one, which then begins `kVlanTagBytes` later.
-  static void remove(std::uint8_t* frame) { std::memmove(frame + kVlanTagBytes, frame, kAddressBytes); }
+  /// Removes the tags from a frame that has them, which then begins `bytes()` later.
+  void remove(std::uint8_t* frame) const { std::memmove(frame + bytes(), frame, kAddressBytes); }
 
  private:
   static constexpr std::size_t kAddressBytes = 2 * sizeof(MacAddress);
   static constexpr std::uint16_t kIdMask = 0x0FFF;
 
-  std::uint16_t id_;
+  static void store(std::uint8_t* tag, std::uint16_t type, std::uint16_t id) {
+    store_be16(tag, type);
+    store_be16(tag + 2, id);
+  }
+  static std::uint16_t id_of(const std::uint8_t* tag) { return load_be16(tag + 2) & kIdMask; }
+
+  Vlan vlan_;
 };
 
 }  // namespace natxy

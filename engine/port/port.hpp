@@ -47,7 +47,7 @@ struct PortOptions {
   std::string device;  // a DPDK device with its arguments, or a PCI address
   Medium medium = Medium::veth;
   std::optional<MacAddress> mac;
-  std::optional<std::uint16_t> vlan;  // the only one whose frames the port sends and receives, with its tag
+  std::optional<Vlan> vlan;  // the only one whose frames the port sends and receives, with its tags
   unsigned queues = 1;
   std::optional<std::uint16_t> mtu;
   // Which of the engine's workers send and receive, by their numbers from 0 on; none: the engine spreads its ports over
@@ -176,12 +176,12 @@ class Port {
   static std::uint8_t* frame_of(rte_mbuf* buffer) {
     return reinterpret_cast<std::uint8_t*>(buffer + 1) + RTE_PKTMBUF_HEADROOM;
   }
-  /// Inserts the VLAN's tag into frames that were written into allocated buffers, once; without a VLAN, does nothing.
+  /// Inserts the VLAN's tags into frames that were written into allocated buffers, once; without a VLAN, does nothing.
   void tag(std::span<rte_mbuf* const> frames) const {
     if (!tag_) return;
     for (rte_mbuf* frame : frames) {
       tag_->insert(rte_pktmbuf_mtod(frame, std::uint8_t*));
-      rte_pktmbuf_prepend(frame, kVlanTagBytes);
+      rte_pktmbuf_prepend(frame, static_cast<std::uint16_t>(tag_->bytes()));
     }
   }
   /// Sends frames, which have their tags. Returns how many of `frames`, from the first on, the port took; the caller

@@ -49,8 +49,8 @@ std::size_t VlanReception::owner_of(rte_mbuf* frame) const {
   auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
   for (std::size_t port = 0; port < tags_.size(); ++port) {
     if (!tags_[port].is_on({bytes, frame->data_len})) continue;
-    VlanTag::remove(bytes);
-    rte_pktmbuf_adj(frame, kVlanTagBytes);
+    tags_[port].remove(bytes);
+    rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(tags_[port].bytes()));
     return port;
   }
   return kMostPorts;

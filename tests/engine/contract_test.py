@@ -93,6 +93,7 @@ REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
                     "medium": "veth",
                     "mac": "02:00:00:00:00:01",
                     "vlan": 5,
+                    "service_vlan": 6,
                     "queues": 1,
                     "mtu": 1500,
                     "send_cores": [0],

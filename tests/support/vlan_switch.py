@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins a trunk with the access ports of its VLANs, as a switch does, because few test kernels have VLANs.
 
-Usage: python vlan_switch.py TRUNK ID=INTERFACE …; the program says `ready` and runs until it is ended. Frames of other
-VLANs and frames without a tag are dropped.
+Usage: python vlan_switch.py TRUNK ID=INTERFACE …, or OUTER.ID=INTERFACE for a VLAN within a service VLAN; the program
+says `ready` and runs until it is ended. Frames of other VLANs and frames without a tag are dropped.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 _ALL: Final = 3
 _VLAN: Final = 0x8100
+_SERVICE_VLAN: Final = 0x88A8
 # From <linux/if_packet.h>, <linux/socket.h> and <asm/socket.h>.
 _SO_RCVBUFFORCE: Final = 33
 _SOL_PACKET: Final = 263
@@ -47,26 +48,42 @@ def received(port: socket.socket) -> tuple[bytes, int | None]:
     return frame, None
 
 
-def tagged(frame: bytes, vlan: int) -> bytes:
-    return frame[:_ADDRESSES] + struct.pack("!HH", _VLAN, vlan) + frame[_ADDRESSES:]
+def within(frame: bytes, outer: int | None) -> tuple[bytes, tuple[int, ...]]:
+    """Returns a frame without its inner tag, and its VLANs, the outer one first."""
+    kind, inner = struct.unpack("!HH", frame[_ADDRESSES : _ADDRESSES + 4])
+    if outer is None:
+        return frame, ()
+    if kind != _VLAN:
+        return frame, (outer,)
+    return frame[:_ADDRESSES] + frame[_ADDRESSES + 4 :], (outer, inner & 0xFFF)
+
+
+def tagged(frame: bytes, *vlans: int) -> bytes:
+    """Returns a frame with the tags of these VLANs, the outer one first."""
+    kinds = [_VLAN] if len(vlans) == 1 else [_SERVICE_VLAN, _VLAN]
+    tags = b"".join(struct.pack("!HH", *each) for each in zip(kinds, vlans, strict=True))
+    return frame[:_ADDRESSES] + tags + frame[_ADDRESSES:]
 
 
 def main(trunk_name: str, *access: str) -> None:
     trunk = opened(trunk_name)
-    ports = {int(number): opened(name) for number, name in (each.split("=") for each in access)}
-    ids = {port: number for number, port in ports.items()}
+    named = (each.split("=") for each in access)
+    ports = {tuple(map(int, numbers.split("."))): opened(name) for numbers, name in named}
+    vlans = {port: each for each, port in ports.items()}
     waiting = selectors.DefaultSelector()
-    for port in (trunk, *ids):
+    for port in (trunk, *vlans):
         waiting.register(port, selectors.EVENT_READ, port)
     print("ready", flush=True)
     while True:
         for key, _ in waiting.select():
             port = key.data
-            frame, vlan = received(port)
+            frame, outer = received(port)
             if port is not trunk:
-                trunk.send(tagged(frame, ids[port]))
-            elif vlan in ports:
-                ports[vlan].send(frame)
+                trunk.send(tagged(frame, *vlans[port]))
+                continue
+            untagged, found = within(frame, outer)
+            if found in ports:
+                ports[found].send(untagged)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from ipaddress import ip_address
 from itertools import count
@@ -63,8 +63,8 @@ repeat: 1
 line_rate: 1Gbps
 testbed:
   kind: hardware
-  left: {{interface: t-trunk, vlan: 10}}
-  right: {{interface: t-trunk, vlan: 4094}}
+  left: {{interface: t-trunk, vlan: 10{service}}}
+  right: {{interface: t-trunk, vlan: 4094{service}}}
   io: {io}
   dut: {{namespace: {dut}, left: d-arm.10, right: d-arm.4094}}
 defaults: {{procedure: throughput, search: {{min_rate: 200, max_rate: 400, error: 200}}, max_invalid: 20}}
@@ -249,9 +249,9 @@ def test_neighbours_are_asked_and_answered_in_the_vlan_of_their_side(
         assert others == [1 if vlan is None else 0, 0]
 
 
-@pytest.fixture
-def _switched(trunk: socket.socket) -> Iterator[None]:
-    """Joins the DUT's interfaces to the switch, each in one VLAN."""
+@contextmanager
+def switched(trunk: socket.socket, service: int | None) -> Iterator[None]:
+    """Joins the DUT's interfaces to the switch, each in one VLAN, which may be within a service VLAN."""
     trunk.close()
     with ExitStack() as stack:
         ip("netns", "add", DUT)
@@ -259,7 +259,8 @@ def _switched(trunk: socket.socket) -> Iterator[None]:
         ports = {f"s-{vlan}": vlan for vlan in VLANS.values()}
         for port, vlan in ports.items():
             cable(f"d-arm.{vlan}", DUT, port)
-        access = [f"{vlan}={port}" for port, vlan in ports.items()]
+        outer = f"{service}." if service else ""
+        access = [f"{outer}{vlan}={port}" for port, vlan in ports.items()]
         argv = [
             "nice",
             "-n-20",
@@ -279,10 +280,19 @@ def _switched(trunk: socket.socket) -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("_switched")
+@pytest.mark.parametrize("service", [None, 300], ids=["one tag", "two tags"])
 @pytest.mark.parametrize("io", ["af_packet", "af_xdp"])
-def test_a_gateway_on_a_trunk_is_measured(io: str, tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(PLAN.format(dut=DUT, io=io))
+def test_a_gateway_on_a_trunk_is_measured(trunk: socket.socket, io: str, service: int | None, tmp_path: Path) -> None:
+    with switched(trunk, service):
+        if service:
+            ip("-n", TESTER, "link", "set", "t-trunk", "mtu", "1508")
+            ip("-n", SWITCH, "link", "set", "s-trunk", "mtu", "1508")
+        measure_on_a_trunk(io, service, tmp_path)
+
+
+def measure_on_a_trunk(io: str, service: int | None, tmp_path: Path) -> None:
+    outer = f", service_vlan: {service}" if service else ""
+    (tmp_path / "plan.yaml").write_text(PLAN.format(dut=DUT, io=io, service=outer))
     if io == "af_xdp":
         refused = natxy(
             "run", tmp_path / "plan.yaml", "--output", tmp_path / "no", inside=["ip", "netns", "exec", TESTER]
@@ -314,7 +324,8 @@ def test_a_gateway_on_a_trunk_is_measured(io: str, tmp_path: Path) -> None:
         assert passed
         assert not any(trial.misrouted or trial.duplicate for trial in passed)
     nat, router = run.experiments
-    assert conditions(nat)["Frame size, FCS counted"] == "64 bytes, and 4 bytes of a VLAN's tag"
-    assert nat.planned.maximum_fps == pytest.approx(1e9 / 8 / (64 + 4 + 20))
-    assert router.planned.maximum_fps == pytest.approx(1e9 / 8 / (1518 + 4 + 20))
-    assert run.testbed["right port"] == f"t-trunk by net_{io}, VLAN 4094"
+    tags, tag_bytes = ("the tags of two VLANs", 8) if service else ("a VLAN's tag", 4)
+    assert conditions(nat)["Frame size, FCS counted"] == f"64 bytes, and {tag_bytes} bytes of {tags}"
+    assert nat.planned.maximum_fps == pytest.approx(1e9 / 8 / (64 + tag_bytes + 20))
+    assert router.planned.maximum_fps == pytest.approx(1e9 / 8 / (1518 + tag_bytes + 20))
+    assert run.testbed["right port"] == f"t-trunk by net_{io}, VLAN 4094" + (" within 300" if service else "")

@@ -288,7 +288,7 @@ TEST(Messages, PortsOnOneDeviceDifferInTheirVlans) {
   EXPECT_EQ(field(), "ports[1].vlan");
   right["vlan"] = 4094;
   EXPECT_EQ(field(), "none");
-  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports[1].vlan, 4094);
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports[1].vlan, (Vlan{4094, {}}));
   right["queues"] = 2;
   EXPECT_EQ(field(), "ports[1]");
   left["queues"] = 2;
@@ -301,6 +301,14 @@ TEST(Messages, PortsOnOneDeviceDifferInTheirVlans) {
     right["vlan"] = wrong;
     EXPECT_EQ(field(), "ports[1].vlan");
   }
+  right["vlan"] = 10;
+  right["service_vlan"] = 300;
+  EXPECT_EQ(read_ports_open({{"ports", {left, right}}}, {}).ports[1].vlan, (Vlan{10, 300}));
+  right["service_vlan"] = 4095;
+  EXPECT_EQ(field(), "ports[1].service_vlan");
+  right["service_vlan"] = 300;
+  right.erase("vlan");
+  EXPECT_EQ(field(), "ports[1].vlan");
 }
 
 TEST(Messages, AGatewayIsAskedForItsMacAddressUnlessThatIsGiven) {

@@ -67,6 +67,16 @@ std::vector<std::size_t> read_workers(FieldReader& reader, const std::string& na
   return workers;
 }
 
+std::optional<Vlan> read_vlan(FieldReader& reader) {
+  constexpr std::uint64_t kMostId = 4094;
+  const auto id = [&](const std::string& name) { return static_cast<std::uint16_t>(reader.whole(name, 1, kMostId)); };
+  std::optional<std::uint16_t> service;
+  if (reader.find("service_vlan") != nullptr) service = id("service_vlan");
+  if (reader.find("vlan") != nullptr) return Vlan{id("vlan"), service};
+  if (service) throw FieldError(reader.path_of("vlan"), "is missing; a `service_vlan` has VLANs within it");
+  return std::nullopt;
+}
+
 /// Refuses two ports on a device that do not differ in their VLANs alone; `path` is that of the second.
 void check_shared_device(const PortOptions& first, const PortOptions& second, const std::string& path) {
   if (first.device != second.device) return;
@@ -131,7 +141,7 @@ PortsOpen read_ports_open(const Json& params, std::span<const unsigned> worker_c
     port.device = item.text("device");
     port.medium = item.choice("medium", kMedia);
     port.mac = read_mac(item, "mac");
-    if (item.find("vlan") != nullptr) port.vlan = static_cast<std::uint16_t>(item.whole("vlan", 1, 4094));
+    port.vlan = read_vlan(item);
     port.queues = static_cast<unsigned>(item.whole("queues", 1, 64, 1));
     if (item.find("mtu") != nullptr) port.mtu = static_cast<std::uint16_t>(item.whole("mtu", 576, 9600));
     port.senders = read_workers(item, "send_cores", worker_cores);

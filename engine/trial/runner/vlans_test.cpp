@@ -28,7 +28,7 @@ class Trunk : public testing::TestWithParam<Family> {
       options.side = side;
       options.device = "net_ring_" + name;
       options.medium = Medium::loop;
-      options.vlan = kIds.at(side == Side::left ? 0 : 1);
+      options.vlan = Vlan{kIds.at(side == Side::left ? 0 : 1), {}};
       ports_.push_back(side == Side::left ? std::make_unique<Port>(options)
                                           : std::make_unique<Port>(options, *ports_.front()));
       LinkNeighbor link;
@@ -152,7 +152,7 @@ TEST_P(Trunk, AnswersInTheVlanOfTheQuestion) {
   for (const std::uint16_t id : kIds) {
     std::vector<std::uint8_t> question(kVlanTagBytes);
     question.insert(question.end(), bytes.begin(), bytes.end());
-    VlanTag(id).insert(question.data() + kVlanTagBytes);
+    VlanTag({id, {}}).insert(question.data() + kVlanTagBytes);
     own.push_back(question);
   }
   ASSERT_EQ(run(trial({stream("forward", Side::left, GetParam(), 500)})).verdict, Verdict::pass);

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Pair, Side
+from natxy.plan.testbeds.ports import VlanId
 from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
 
@@ -66,8 +67,9 @@ class PortSpec(Message):
     `receive_cores`, which are among the engine's worker cores, share the port's queues; without them the engine spreads
     both ports over all its workers.
 
-    With a `vlan`, the port's frames have this tag, which no length includes, and frames without it are foreign. Two
-    ports that differ in place and VLAN only can have the same device, and then share its queues and cores.
+    With a `vlan`, the port's frames have this tag, which no length includes, and frames without it are foreign. With a
+    `service_vlan` as well, that VLAN's tag stands before it (IEEE 802.1ad). Two ports that differ in place and VLANs
+    only can have the same device, and then share its queues and cores.
 
     Each pair of ports has a left and a right one, and the number that it has on the testbed, from 0 on: an engine need
     not have all pairs. A stream leaves by one port of its pair and has to arrive on the other: what arrives on a port
@@ -79,7 +81,8 @@ class PortSpec(Message):
     device: str
     medium: PortMedium
     mac: str | None = Field(default=None, description="overrides the port's own address; xx:xx:xx:xx:xx:xx")
-    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
+    vlan: VlanId | None = None
+    service_vlan: VlanId | None = None
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     mtu: Annotated[int, Field(ge=576, le=9600)] | None = None
     send_cores: list[Annotated[int, Field(ge=0)]] | None = None

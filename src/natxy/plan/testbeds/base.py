@@ -42,7 +42,7 @@ class TestbedModel(PlanModel):
     @property
     def tag_bytes(self) -> int:
         """Returns how much longer frames are on the tester's cables by the tags of VLANs."""
-        return VLAN_TAG_BYTES if self.engine_ports and self.engine_ports.vlans else 0
+        return VLAN_TAG_BYTES * self.engine_ports.tags if self.engine_ports else 0
 
     @property
     def most_pairs(self) -> int:

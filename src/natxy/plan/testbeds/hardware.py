@@ -53,7 +53,7 @@ class HardwareConfig(CabledTester):
     @model_validator(mode="after")
     def _two_ports(self) -> HardwareConfig:
         is_trunk = self.left.is_same(self.right)
-        if is_trunk and (None in (self.left.vlan, self.right.vlan) or self.left.vlan == self.right.vlan):
+        if is_trunk and (None in (self.left.vlan, self.right.vlan) or self.left.tags == self.right.tags):
             raise ValueError(
                 "left and right are the same port; the tester needs two ports, or one with a `vlan` for each side"
             )

@@ -30,6 +30,9 @@ Medium = Literal["veth", "memif", "cable"]
 """The kind of link that joins two ports of a tester."""
 
 
+VlanId = Annotated[int, Field(ge=1, le=4094)]
+
+
 class TesterPort(PlanModel):
     """Names one of the tester's two ports: a device bound to a DPDK driver, or a network interface of the kernel.
 
@@ -42,14 +45,23 @@ class TesterPort(PlanModel):
     """Interface of the kernel, without addresses."""
     mac: Mac | None = None
     """Address that frames come from; default: the port's own."""
-    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
+    vlan: VlanId | None = None
     """VLAN of the frames (IEEE 802.1Q)."""
+    service_vlan: VlanId | None = None
+    """Outer VLAN, which has `vlan` within it (802.1ad, QinQ)."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TesterPort:
         if (self.pci is None) == (self.interface is None):
             raise ValueError("expected pci, e.g. 0000:41:00.0, or interface, e.g. ens1f0, and not both")
+        if self.service_vlan and not self.vlan:
+            raise ValueError("`service_vlan` has VLANs within it; give the `vlan`, too")
         return self
+
+    @property
+    def tags(self) -> tuple[int, ...]:
+        """The VLANs whose tags the frames have, the outer one first."""
+        return tuple(vlan for vlan in (self.service_vlan, self.vlan) if vlan)
 
     def is_same(self, other: TesterPort) -> bool:
         """Returns True for one device, whatever its MAC addresses and VLANs are."""
@@ -84,9 +96,9 @@ class EnginePorts:
     """The ports of further pairs."""
 
     @property
-    def vlans(self) -> list[int]:
-        """Returns the VLANs of the ports that have one."""
-        return [port.vlan for port in self.of_cable.values() if port.vlan]
+    def tags(self) -> int:
+        """Returns how many tags of VLANs the frames have."""
+        return max((len(port.tags) for port in self.of_cable.values()), default=0)
 
     @property
     def is_trunk(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.mix import sizes_text
+from natxy.plan.frames.sizes import VLAN_TAG_BYTES
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import IPNetwork, LinkAddresses
 from natxy.plan.model.search import Search
@@ -122,7 +123,8 @@ def _frame_size(planned: Experiment) -> str:
     """Adds the size convention where a translation changes the size, and the tag of a VLAN, which no size counts."""
     size = sizes_text(planned.frame_sizes)
     headers = planned.extension_headers
-    tag = f", and {planned.tag_bytes} bytes of a VLAN's tag" if planned.tag_bytes else ""
+    tags = "a VLAN's tag" if planned.tag_bytes == VLAN_TAG_BYTES else "the tags of two VLANs"
+    tag = f", and {planned.tag_bytes} bytes of {tags}" if planned.tag_bytes else ""
     if headers.bytes:
         size += f", {headers.bytes} of them extension headers ({headers.value})"
     if planned.translation is None:

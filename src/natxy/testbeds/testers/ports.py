@@ -17,6 +17,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.errors import PlanError
 from natxy.plan.caveats import Caveat, limitation
+from natxy.plan.frames.sizes import VLAN_TAG_BYTES
 from natxy.plan.testbeds.ports import TesterPort
 from natxy.system.machine_sysctls import interface_word
 
@@ -87,8 +88,10 @@ class TesterPorts:
                 medium=medium or self._medium(port),
                 mac=port.mac,
                 vlan=port.vlan,
+                service_vlan=port.service_vlan,
                 queues=self._queues,
-                mtu=self._mtu,
+                # Beyond their MTU, interfaces leave room for one tag of the type 0x8100 and for none of another type.
+                mtu=self._mtu and self._mtu + (VLAN_TAG_BYTES * len(port.tags) if port.service_vlan else 0),
             )
             for number, (side, port) in zip(self._numbers(), self._ports.items(), strict=True)
         ]
@@ -117,6 +120,7 @@ class TesterPorts:
 
     def _described(self, port: TesterPort) -> str:
         vlan = f", VLAN {port.vlan}" if port.vlan else ""
+        vlan += f" within {port.service_vlan}" if port.service_vlan else ""
         return (port.pci or f"{port.interface} by net_{self._io}") + vlan + (f", as {port.mac}" if port.mac else "")
 
     def _field(self, side: Side) -> str:
