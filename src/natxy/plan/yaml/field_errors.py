@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic_core import ErrorDetails
 
+from natxy.plan.frames.mix import NAMED_MIXES
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.yaml.schema import field_names, plan_schema, texts
 from natxy.untrusted.validation import MAPPINGS, expectation, got, guess, nearest
@@ -23,6 +24,7 @@ _OF_ONE_KIND: Final = frozenset({"gateway", "procedure"})
 # What others call the same.
 _OTHER_WORDS: Final = {
     "title": ("name", "description"),
+    "imix": ("mix",), "genome": ("mix",),
     "size": ("frame_size",), "packet_size": ("frame_size",), "frame_sizes": ("frame_size",),
     "repetitions": ("repeat",), "runs": ("repeat",), "trials": ("repeat",),
     "duration": ("trial", "timing"), "test": ("procedure",), "type": ("kind", "procedure"),
@@ -75,7 +77,8 @@ def explained(details: ErrorDetails) -> Problem:
                 location, given = (*location, selector), given[selector]
             message += got(given) + (guess(given, re.findall("'([^']+)'", message)) if isinstance(given, str) else "")
         case "int_parsing" if isinstance(given, str) and (known := texts(plan_schema(), location)):
-            message += f" or {' or '.join(map(repr, known))}{got(given)}{guess(given, known)}"
+            mix = f"; write `mix: {given}`" if given in NAMED_MIXES and location[-1] == "frame_size" else ""
+            message += f" or {' or '.join(map(repr, known))}{got(given)}{mix or guess(given, known)}"
         case "invalid_key":
             message = "unknown field; expected a word (a number has no commas: write 1_000)"
         case "value_error":

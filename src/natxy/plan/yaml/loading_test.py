@@ -50,12 +50,26 @@ BAD_EXPERIMENTS = [
     (
         "frame_size: imix",
         "8:5",
-        "experiments[0].frame_size: expected a whole number or 'rfc2544' or 'rfc8219', got 'imix'",
+        "experiments[0].frame_size: expected a whole number or 'rfc2544' or 'rfc8219', got 'imix'; write `mix: imix`",
     ),
     (
         "frame_size: rfc8129",
         "8:5",
         "experiments[0].frame_size: expected a whole number or 'rfc2544' or 'rfc8219', got 'rfc81",
+    ),
+    ("mix: internet", "8:5", "experiments[0].mix: expected imix, imix-csit, a genome of the letters a to i"),
+    ("mix: [imix, 64]", "8:17", "experiments[0].mix[1]: expected text in quotes, got 64"),
+    ("mix: imix\n    frame_size: 64", "9:5", "experiments[0].frame_size: `mix` has the sizes of the frames; remove"),
+    ("mix: 1x70, 1x84\n    family: ipv6", "8:5", "experiments[0].mix: 70 bytes cannot hold an IPv6 test frame"),
+    (
+        "extension_headers: both",
+        "8:5",
+        "experiments[0].extension_headers: only IPv6 without a translation has extension headers",
+    ),
+    (
+        "family: ipv6\n    extension_headers: both\n    frame_size: 84",
+        "10:5",
+        "experiments[0].frame_size: 84 bytes cannot hold an IPv6 test frame: headers and the 18-byte signature",
     ),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
