@@ -37,8 +37,17 @@ _MOST_BYTES: Final = 8 << 30
 _MOST_EXAMPLES: Final = 20
 _WAITS: Final = 10  # a job that waits takes at most so many times as long as it may be on the CPU
 _LIBRARIES: Final = (
-    *("asyncssh", "hypothesis.strategies", "jinja2", "jumpavg", "junitparser", "MLRsearch", "numpy", "pyarrow.parquet"),
-    *("pydantic", "rich.progress", "ruamel.yaml", "scipy.stats", "typer"),
+    *(
+        "asyncssh",
+        "hypothesis.strategies",
+        "jinja2",
+        "jumpavg",
+        "junitparser",
+        "MLRsearch",
+        "mpmath",
+        "pyarrow.parquet",
+    ),
+    *("pydantic", "rich.progress", "ruamel.yaml", "typer"),
 )
 
 # The same examples for every mutant, and no search for the simplest one that fails.

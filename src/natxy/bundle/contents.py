@@ -41,7 +41,7 @@ SUMS_FILE: Final = "SHA256SUMS"
 
 COMPUTED_WITH: Final = "computed_with"
 """The field of the conditions with the versions that computed the files; others may compute other last digits."""
-_COMPUTING: Final = ("jinja2", "scipy", "vl-convert-python")
+_COMPUTING: Final = ("jinja2", "mpmath", "vl-convert-python")
 
 _README: Final = """\
 # {name}

@@ -19,7 +19,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 LEVEL: Final = 0.95
 
@@ -27,6 +27,8 @@ LEVEL: Final = 0.95
 _EXACT: Final = 50
 # … and above these the mean is normally distributed, and the memory for all pairs would be large.
 MOST_RANKED: Final = 1000
+# Of the level's quantiles of Student's t, 12.7 is the highest, with one degree of freedom, and 1.96 the lowest.
+_STUDENT_ENDS: Final = (1.9, 13.0)
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,20 @@ def shift_interval(
     )
 
 
+@cache
 def student(freedom: float) -> float:
-    """Returns the quantile of Student's t distribution that bounds an interval of `LEVEL`."""
-    # scipy takes a second to import.
-    from scipy.special import stdtrit
+    """Returns the quantile of Student's t distribution that bounds an interval of `LEVEL`.
 
-    return float(stdtrit(freedom, (1 + LEVEL) / 2))
+    It is the t for which the regularized incomplete beta function of t² / (t² + freedom) is `LEVEL` (Abramowitz and
+    Stegun 26.7.1). `freedom` is at least 1.
+    """
+    # Most commands compute no interval.
+    from mpmath import betainc, findroot
+
+    def excess(t: Any) -> Any:
+        return betainc(0.5, freedom / 2, 0, t * t / (t * t + freedom), regularized=True) - LEVEL
+
+    return float(findroot(excess, _STUDENT_ENDS, solver="anderson"))
 
 
 def _welch(first: Sequence[float], other: Sequence[float]) -> Interval:

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from natxy.results.intervals import Interval, median_interval, shift_interval
+from natxy.results.intervals import Interval, median_interval, shift_interval, student
 
 Values = numpy.ndarray
 Draw = Callable[[numpy.random.Generator, int], Values]
@@ -191,6 +191,11 @@ def test_values_too_few_or_too_many_for_ranks_have_students_interval(count: int)
     assert interval is not None
     ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
+
+
+@given(st.floats(1, 1e6))
+def test_students_quantile_is_that_of_scipy(freedom: float) -> None:
+    assert student(freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=1e-12)
 
 
 @pytest.mark.parametrize(("count", "more"), [(2, 3), (3, 4), (3, 1001)])

@@ -25,6 +25,7 @@ from typing import Final
 from natxy.results.analysis.core_speed import CoreSpeed, core_speed, highest_speeds
 from natxy.results.analysis.disturbances import Counts, counts
 from natxy.results.analysis.repetitions import repetitions_needed
+from natxy.results.analysis.trend import chance_of_trend
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
 from natxy.results.statistics import Summary
 
@@ -210,9 +211,4 @@ def _two_levels(repetitions: Sequence[RepetitionRecord]) -> TwoLevels | None:
 
 
 def _trend_is_no_chance(values: Sequence[float]) -> bool:
-    if min(values) == max(values):
-        return False
-    # scipy takes a second to import.
-    from scipy.stats import kendalltau
-
-    return bool(kendalltau(range(len(values)), values).pvalue < _CHANCE)
+    return chance_of_trend(values) < _CHANCE
