@@ -16,11 +16,13 @@ from natxy.plan.checks.references import check_references
 from natxy.plan.crossings import PREFIX
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.frames.background import resolve_background
+from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, resolve_counted_goal, resolve_goal
+from natxy.plan.model.terms import Family
 from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Percent, Rate
@@ -113,7 +115,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "flows": flows,
         "alpha": (own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
         "search": None,
-        "background": resolve_background(own.background, frame_size) if own.background else None,
+        "background": resolve_background(own.background, _mean_size(own, plan.family)) if own.background else None,
         "loss_tolerance": (own.loss_tolerance or LossTolerance()) if "loss_tolerance" in takes else None,
         "repeat": Repeat(at_most=repeat) if repeat else own.repeat or plan.repeat,
         "timing": timing,
@@ -133,6 +135,11 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})
+
+
+def _mean_size(own: ExperimentPlan, usual: Family) -> int:
+    """Returns the mean size of an experiment's frames in bytes, FCS included."""
+    return round(mean_bytes(own.settled_sizes(usual)))
 
 
 def _resolve_procedure(own: ProcedureConfig, line_fps: float | None, location: Location) -> ProcedureConfig:

@@ -215,14 +215,19 @@ class ExperimentPlan(PlanModel):
         family = self.family or usual
         return self.translation.kind.families if self.translation else (family, family)
 
-    def settled_frame_size(self, usual: Family) -> int:
-        """Returns the size of the longest frame in bytes, including the FCS.
+    def settled_sizes(self, usual: Family) -> tuple[int, ...]:
+        """Returns the sizes of frames in bytes, including the FCS, in their order, which repeats.
 
-        By default, it is the smallest that the test frames fit in.
+        By default, there is one size, the smallest that the test frames fit in.
         """
         smallest = max(self.extension_headers.smallest_frame(family) for family in self.families(usual))
-        usual_size = max(mix_sizes(self.mix, smallest)) if self.mix else self.procedure.usual_frame_size or smallest
-        return self.frame_size or usual_size
+        if self.mix:
+            return mix_sizes(self.mix, smallest)
+        return (self.frame_size or self.procedure.usual_frame_size or smallest,)
+
+    def settled_frame_size(self, usual: Family) -> int:
+        """Returns the size of the longest frame in bytes, including the FCS."""
+        return self.frame_size or max(self.settled_sizes(usual))
 
 
 class Plan(PlanModel):

@@ -26,6 +26,7 @@ from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import TesterLimitError
 from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.mix import sizes_text
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
@@ -74,7 +75,8 @@ class Reset(Procedure[ResetConfig]):
         found = off_throughput(experiment, "Reset is measured at", "RFC 6201")
         smallest = experiment.smallest_frame
         if experiment.frame_size > smallest:
-            text = f"Reset is measured with frames of {experiment.frame_size} bytes; RFC 6201 asks for the smallest"
+            sizes = sizes_text(experiment.frame_sizes)
+            text = f"Reset is measured with frames of {sizes}; RFC 6201 asks for the smallest"
             found.append(departure(f"{text}, here {smallest} bytes."))
         return found
 

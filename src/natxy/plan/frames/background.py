@@ -30,7 +30,7 @@ class BackgroundPlan(PlanModel):
     share: Share
     """Share of the frames of each direction, in tenths of 1 %."""
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV6], le=LONGEST_FRAME)] | None = None
-    """Bytes of a frame, FCS included; default: the experiment's, at least 84."""
+    """Bytes of a frame, FCS included; default: the experiment's mean, at least 84."""
     left: LinkAddresses | None = None
     """IPv6 addresses on this side's link; default: in 2001:2:0:4000::/64."""
     right: LinkAddresses | None = None
@@ -56,6 +56,6 @@ class Background(PlanModel):
 
 
 def resolve_background(plan: BackgroundPlan, frame_size: int) -> Background:
-    """Adds the defaults; `frame_size` is the experiment's."""
+    """Adds the defaults; `frame_size` is the mean of the experiment's."""
     default = {"frame_size": max(frame_size, SMALLEST_FRAME[Family.IPV6])} | DEFAULT_LINKS.model_dump()
     return Background.model_validate(default | plan.model_dump(exclude_none=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit, format_ends, format_quantity, format_rate
 from natxy.report.words import lost_delays, wording
@@ -70,8 +71,19 @@ def with_interval(experiment: ExperimentRecord) -> str:
 
 
 def rate_kind(experiment: ExperimentRecord) -> str:
-    """States what the headline counts; for a bidirectional throughput also the sum of both directions."""
-    return _counted(experiment) + experiment.planned.non_rfc
+    """States what the headline counts; for a bidirectional throughput also the sum of both directions, and for a mix of
+    sizes the bit rate of one direction."""
+    return _counted(experiment) + _bits(experiment) + experiment.planned.non_rfc
+
+
+def _bits(experiment: ExperimentRecord) -> str:
+    """Returns the bits of frames a second, FCS counted, of a mix of sizes; otherwise an empty text."""
+    planned, summary = experiment.planned, experiment.statistics
+    if planned.mix is None or summary is None or not per_direction(experiment):
+        return ""
+    frame_bits = 8 * mean_bytes(planned.frame_sizes)
+    rate = summary.bounded_median.text(lambda value: format_rate(frame_bits * value, "bit/s"))
+    return f" · {rate} a direction"
 
 
 def _counted(experiment: ExperimentRecord) -> str:
