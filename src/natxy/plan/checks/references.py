@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import TRAFFIC_FIELDS, Family
+from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures import suppliers
 from natxy.plan.written import ExperimentPlan, Plan
@@ -53,17 +53,16 @@ def _check_same_traffic(
 ) -> Iterator[Problem]:
     """Yields the fields whose traffic differs; `family` is the plan's, which experiments may override."""
     own, others = (_traffic(each, family) for each in (experiment, other))
-    for field in TRAFFIC_FIELDS:
+    for field in own:
         if own[field] != others[field]:
             text = f"{other.name!r} has another `{field}`, {others[field]} instead of {own[field]}, so {consequence}"
             yield Problem(at, text)
 
 
 def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
-    """Returns the fields that TRAFFIC_FIELDS names, with their defaults."""
+    """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own."""
     return {
-        "frame_size": experiment.settled_frame_size(family),
-        "mix": experiment.mix,
+        "frame_size": experiment.mix or experiment.settled_frame_size(family),
         "extension_headers": experiment.extension_headers,
         "size_convention": experiment.size_convention,
         "directions": experiment.directions or Directions.BIDIRECTIONAL,
