@@ -18,6 +18,10 @@ inline constexpr std::size_t kForms = static_cast<std::size_t>(Form::count_);
 inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp", "udp-hop-by-hop", "udp-destination-options",
                                                                     "udp-both-options"};
 
+/// The bytes of the most extension headers that a form has. `with_layout` and NATXY_FOR_EACH_LAYOUT have a layout for
+/// each number of headers up to it.
+inline constexpr std::size_t kMostExtensionBytes = 2 * kExtensionUnitBytes;
+
 inline constexpr std::array<std::uint8_t, 2> kOptionsProtocols = {kProtocolHopByHop, kProtocolDestinationOptions};
 
 /// Returns the protocol numbers of a form's extension headers, of 8 bytes each (RFC 5180 §5.3). Only IPv6 has them.
@@ -34,6 +38,14 @@ constexpr std::span<const std::uint8_t> extensions_of(Form form, Family family) 
       return {};
   }
 }
+
+static_assert([] {
+  for (std::size_t form = 0; form < kForms; ++form) {
+    const std::size_t headers = extensions_of(static_cast<Form>(form), Family::ipv6).size();
+    if (headers * kExtensionUnitBytes > kMostExtensionBytes) return false;
+  }
+  return true;
+}());
 
 constexpr Layout layout_of(Form form, Family family) {
   return {family, kExtensionUnitBytes * extensions_of(form, family).size()};

@@ -17,7 +17,7 @@ FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, st
   pseudo_header_ = std::uint64_t{__builtin_bswap16(kProtocolUdp)} + __builtin_bswap16(datagram);
 
   // Words of 16 bytes are loaded from the extension headers on.
-  std::array<std::uint8_t, layout_of(Form::both_options, Family::ipv6).end() + sizeof(TwoWords)> value{};
+  std::array<std::uint8_t, Layout{Family::ipv6, kMostExtensionBytes}.end() + sizeof(TwoWords)> value{};
   auto known = value;
   fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id}, value);
   known_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);

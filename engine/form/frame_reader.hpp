@@ -41,6 +41,14 @@ class FrameReader {
     return with_layout(form_, family_, [&]<Layout L>() { return read<L>(frames, signatures); });
   }
 
+  /// Returns how many of the first of `frames` have the signature of the stream where this form has it.
+  [[nodiscard]] std::size_t of_stream(std::span<const Frame> frames) const {
+    return with_layout(form_, family_, [&]<Layout L>() {
+      const auto other = std::ranges::find_if(frames, [&](Frame frame) { return !is_of_stream<L>(frame); });
+      return static_cast<std::size_t>(other - frames.begin());
+    });
+  }
+
   /// Returns the offset of the UDP header in a frame that has been read.
   [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
   /// Returns the length of such a frame, without the FCS.
@@ -211,6 +219,7 @@ class FrameReader {
   Known<TwoWords> headers_;
   Known<TwoWords> datagram_;  // the UDP header and the start of the signature
   Known<TwoWords> extensions_;
+  static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
   Known<std::uint32_t> start_;               // of the headers
   Known<std::uint32_t> stream_;              // in the signature, with its magic
   std::array<Known<FourWords>, 6> words_{};  // those of Words::kKnown

@@ -17,7 +17,9 @@ MixReader::MixReader(Form form, Family family, const SizeCycle& payloads, std::u
   }
 }
 
-std::size_t MixReader::read_mixed(std::span<const Frame> frames, SignatureLanes& signatures) const {
+std::size_t MixReader::read_mixed(std::span<const Frame> all, SignatureLanes& signatures) const {
+  // Where streams alternate, frames behind those of another one would be read in vain.
+  const auto frames = all.first(first_.of_stream(all));
   Lanes<std::uint8_t> ranks;
   ranks.fill(kUnread);
   read_of_length(first_, 0, frames, signatures, ranks);
@@ -43,6 +45,7 @@ void MixReader::read_of_length(const FrameReader& reader, std::uint8_t rank, std
     alike[found] = frames[i];
     found += static_cast<std::size_t>(frames[i].size() == reader.length());
   }
+  if (found == 0) return;
   SignatureLanes read;
   const std::size_t intact = reader.read(std::span(alike).first(found), read);
   for (std::size_t i = 0; i < intact; ++i) {

@@ -26,7 +26,7 @@ class MixReader {
   [[nodiscard]] std::size_t payload_bytes(std::uint64_t sequence) const { return payloads_.of(sequence); }
 
  private:
-  std::size_t read_mixed(std::span<const Frame> frames, SignatureLanes& signatures) const;
+  std::size_t read_mixed(std::span<const Frame> all, SignatureLanes& signatures) const;
   /// Reads those of `frames` that have the length of a reader's frames, number `rank` of the sizes, and notes their
   /// rank.
   static void read_of_length(const FrameReader& reader, std::uint8_t rank, std::span<const Frame> frames,

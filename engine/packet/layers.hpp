@@ -12,13 +12,13 @@
 // The walk over the headers of untrusted bytes. Whatever classifies, forwards or looks into frames stands on it.
 namespace natxy {
 
-/// Says where the parts of an IP packet lie. An inner packet is the payload of protocol 4 or 41 of its outer packet.
+/// Says where the parts of an IP packet lie.
 struct IpLayer {
   using Bytes = std::span<const std::uint8_t>;
 
   Family family = Family::ipv4;
   Bytes header;               // IPv4's with its options; IPv6's without its extension headers
-  Bytes extensions;           // IPv6's extension headers before the payload; those of IPv4 are never any
+  Bytes extensions;           // IPv6's extension headers before the payload; IPv4 has none
   std::uint8_t protocol = 0;  // of the payload
   bool fragment = false;      // whether the payload is a part of a larger one, or begins with IPv6's fragment header
   Bytes payload;              // up to the end that the packet's own length gives: Ethernet pads short frames

@@ -269,7 +269,9 @@ std::uint16_t Port::mtu() const {
 std::size_t Port::longest_frame() const {
   const std::size_t unused = (driver_ == kAfXdp ? kAfXdpUnused : 0) + (tag_ ? tag_->bytes() : 0);
   const std::size_t held = buffer_bytes_ - unused;
-  return mtu() == 0 ? held : std::min(held, mtu() + kEthernetBytes);
+  // An MTU leaves room for one tag.
+  const std::size_t tags = tag_ && tag_->bytes() > kVlanTagBytes ? tag_->bytes() : 0;
+  return mtu() == 0 ? held : std::min(held, mtu() + kEthernetBytes - tags);
 }
 
 bool Port::link_up() const {

@@ -52,7 +52,8 @@ class StreamFrames final : public FrameSource {
   std::unique_ptr<FlowSource<L.family>> flows_;
 };
 
-/// Writes the frames of a stream, each of its own size. Which four-tuple a frame has does not depend on its size.
+/// Writes the frames of a stream, each of its own size. Frame n has the four-tuple n of the stream, and size n of the
+/// cycle.
 template <Layout L>
 class MixedFrames final : public FrameSource {
  public:
@@ -84,7 +85,7 @@ class MixedFrames final : public FrameSource {
         buffers[i]->data_len = length;
         buffers[i]->pkt_len = length;
       }
-      writers_[rank].write(std::span(frames).first(count), own, own_numbers, time);
+      if (count > 0) writers_[rank].write(std::span(frames).first(count), own, own_numbers, time);
     }
   }
 

@@ -71,7 +71,7 @@ std::vector<std::size_t> read_sizes(FieldReader& reader) {
   std::vector<std::size_t> sizes;
   for (const Json& size : reader.list("size")) {
     const std::string path = item_path(reader, "size", sizes.size());
-    if (!size.is_number_unsigned() || size < 64 || size > 9216) {
+    if (!size.is_number_integer() || size < 64 || size > 9216) {
       throw FieldError(path, "expected a whole number from 64 to 9216");
     }
     sizes.push_back(size.get<std::size_t>());

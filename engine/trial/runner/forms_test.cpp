@@ -31,17 +31,27 @@ TEST(Mix, TheSizesOnTheWireRepeatInTheirOrder) {
   EXPECT_EQ(report.streams[0].reordered, 0U);
 }
 
-TEST(Mix, AFrameOfAnotherSizeIsCorruptAndALostOneIsLost) {
+TEST(Mix, AnIntactFrameOfASizeThatAnotherHasIsCorrupt) {
   RingBed bed;
-  bed.translate = [count = 0](Side, Bytes frame) mutable {
+  bed.translate = [count = std::size_t{0}](Side, Bytes frame) mutable {
     std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
-    if (count++ % 10 == 4) bytes.resize(bytes.size() - 1);  // one of each size, in the end
+    // One of each size, in the end, gets that of another.
+    if (count++ % 7 != 4) return bytes;
+    const std::size_t size = bytes.size() + kFcsBytes == 594 ? 64 : 594;
+    bytes.resize(size - kFcsBytes, 0);
+    std::uint8_t* ip = &bytes[Layout::ip()];
+    store_be16(ip + 2, static_cast<std::uint16_t>(bytes.size() - Layout::ip()));
+    store_be16(ip + 10, 0);
+    store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
+    store_be16(&bytes[kUdpIpv4.udp() + 4], static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.udp()));
+    recompute_udp_checksum(bytes);
     return bytes;
   };
-  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 600);
+  StreamSpec spec = stream("forward", Side::left, Family::ipv4, 700);
   spec.frame_sizes = kSizes;
   const auto report = bed.run(trial({spec}));
-  EXPECT_EQ(report.streams[0].received, 540U);
+  EXPECT_EQ(report.streams[0].received, 600U);
+  EXPECT_EQ(report.streams[0].corrupt, 100U);
 }
 
 TEST(Mix, EveryConnectionIsMadeOnceWhateverItsFramesSize) {

@@ -127,8 +127,8 @@ def _too_long(facts: Facts) -> str | None:
         return None
     evidence = rise.text() if rise else f"{told:,} ICMP errors say so"
     return (
-        f"the frames are too long for a link of the DUT ({evidence}); raise the MTU of its interfaces, or give a "
-        "smaller `frame_size`"
+        f"the frames are too long for a link of the DUT ({evidence}); raise the MTU of its interfaces, or give "
+        "smaller frames"
     )
 
 
@@ -337,7 +337,8 @@ def _one_way(facts: Facts) -> str | None:
 
 def _fragmented(facts: Facts) -> str | None:
     told = _foreign(facts, _FRAGMENTS)
-    if told < min(_TOLD, facts.lost):
+    # Each frame comes in two of them at least.
+    if told < _NEARLY * facts.lost:
         return None
     return (
         f"{told:,} fragments come through in their place; set `dont_fragment: true`, because a translator cuts IPv4 "
@@ -348,7 +349,7 @@ def _fragmented(facts: Facts) -> str | None:
 
 def _of_flows(facts: Facts) -> str | None:
     values = lossy_values(facts)
-    if values and values.are_longest:
+    if values and values.are_too_long:
         return (
             "they are too long for a link of the gateway; raise the MTU of its interfaces, or choose a `mix` without "
             "them"

@@ -20,6 +20,8 @@ _VLAN: Final = 0x8100
 _IPV4_BYTES: Final = 20
 _IPV6_BYTES: Final = 40
 _UDP: Final = 17
+# Hop-by-hop options, routing, and destination options (RFC 8200 §4).
+_EXTENSIONS: Final = frozenset({0, 43, 60})
 _UDP_BYTES: Final = 8
 _MOST_NAMED: Final = 2
 
@@ -84,10 +86,13 @@ def _of_ipv4(packet: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _of_ipv6(packet: bytes) -> Iterator[tuple[str, str]]:
-    if len(packet) < _IPV6_BYTES + _UDP_BYTES or packet[6] != _UDP:
+    if len(packet) < _IPV6_BYTES + _UDP_BYTES:
         return
-    length = _word(packet, 4)
-    yield from _of_udp(packet[_IPV6_BYTES : _IPV6_BYTES + length], length, packet[8:40], optional=False)
+    protocol, at, end = packet[6], _IPV6_BYTES, _IPV6_BYTES + _word(packet, 4)
+    while protocol in _EXTENSIONS and at + 2 <= len(packet):
+        protocol, at = packet[at], at + 8 * (1 + packet[at + 1])
+    if protocol == _UDP and at + _UDP_BYTES <= len(packet):
+        yield from _of_udp(packet[at:end], end - at, packet[8:40], optional=False)
 
 
 def _of_udp(datagram: bytes, length: int, addresses: bytes, *, optional: bool) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import checksum
@@ -41,6 +41,18 @@ def test_a_checksum_is_that_of_scapy(payload: bytes, ipv6: bool, tagged: bool, w
     if wrong != expected:
         [(field, text)] = faults(bytes(frame(payload, chksum=wrong, **options)))
         assert (field, text[:27]) == ("UDP checksum", f"0x{wrong:04x} instead of 0x{expected:04x}")
+
+
+@pytest.mark.parametrize("headers", [[IPv6ExtHdrHopByHop], [IPv6ExtHdrHopByHop, IPv6ExtHdrDestOpt]])
+def test_extension_headers_hide_no_checksum(headers: list[type[Packet]]) -> None:
+    packet: Packet = IPv6(src="2001:2::2", dst="2001:2:0:8000::2")
+    for header in headers:
+        packet /= header()
+    link = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    packet = Ether(bytes(link / packet / UDP(sport=1000, dport=7) / Raw(bytes(30))))
+    right = packet[UDP].chksum
+    packet[UDP].chksum = 0x1234
+    assert dict(faults(bytes(packet))) == {"UDP checksum": f"0x1234 instead of 0x{right:04x}"}
 
 
 def test_the_header_of_ipv4_has_a_checksum() -> None:

@@ -63,9 +63,9 @@ class Values:
         return f"{several if len(ends) > 1 else one} {' to '.join(ends)}"
 
     @property
-    def are_longest(self) -> bool:
-        """True if these are the sizes of the longest frames."""
-        return self.name == "frame_size" and self.ends[1] == int(self.field.highest)
+    def are_too_long(self) -> bool:
+        """True if these are the sizes of the longest frames, nearly all of which are lost."""
+        return self.name == "frame_size" and self.ends[1] == int(self.field.highest) and self.share >= _NEARLY
 
     def is_like(self, other: Values | None) -> bool:
         """Returns True if these are about the same values, as those of another stream or trial are."""
@@ -190,8 +190,9 @@ def _of_field(name: str, field: FieldLosses, stream: StreamResult) -> Values | N
     chance = looked_at * weight ** max(0, looked_at - 1)
     if inside < _NEARLY or weight > _MOST_VALUES or chance > _CHANCE:
         return None
-    # The parts at the ends may have values that lose nothing.
-    interior = slice(first + 1, last) if last - first > 1 else slice(first, last + 1)
+    # The parts at the ends may have values that lose nothing. There are few sizes, and no values between them.
+    inner = last - first > 1 and name != "frame_size"
+    interior = slice(first + 1, last) if inner else slice(first, last + 1)
     share = min(1.0, _gone(stream) * sum(lost[interior]) / (stream.planned * (sum(sent[interior]) or 1.0)))
     low, high, width = int(field.lowest), int(field.highest), _width(field)
     # They are exact if no lost frame is elsewhere but in the parts at the ends, which may belong to them in part.

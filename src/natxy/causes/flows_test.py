@@ -204,6 +204,36 @@ def test_the_densest_parts_exceed_any_other_range(parts: list[tuple[int, int]]) 
     assert sum(excess[first : last + 1]) == max(sum(excess[low : high + 1]) for low, high in ranges)
 
 
+def sized(lost: list[int], lowest: int, highest: int = 1518) -> FieldLosses:
+    """Returns what the engine says of an Internet mix of which frames of 64, 594 and 1518 bytes were lost."""
+    parts = [0] * 64
+    sent = [0] * 64
+    for part, count, gone in zip((0, 23, 63), (7000, 4000, 1000), lost, strict=True):
+        sent[part], parts[part] = count, gone
+    return FieldLosses(
+        field="frame_size", lowest=64, highest=1518, lost_lowest=lowest, lost_highest=highest, sent=sent, lost=parts
+    )
+
+
+def test_two_sizes_that_are_lost_have_their_share() -> None:
+    told = said(*[failure(rate, 500, [sized([0, 400, 100], 594)], planned=12_000) for rate in (5000, 10_000)])
+    assert told == "nearly all lost connections have the frame sizes 594 to 1518, where 10 % are lost"
+
+
+def test_the_longest_frames_are_too_long_if_nearly_all_are_lost() -> None:
+    for lost, words in (
+        (990, "they are too long for a link"),
+        (40, "the gateway treats the frame size 1518 otherwise"),
+    ):
+        trials = [failure(rate, lost, [sized([0, 0, lost], 1518)], planned=12_000) for rate in (5000, 10_000)]
+        assert words in explain(experiment(12_000), trials)
+
+
+def test_few_fragments_explain_nothing() -> None:
+    trials = [failure(rate, 30_000, foreign={"ipv4_fragment": 3}) for rate in (5000, 10_000)]
+    assert "fragments" not in explain(experiment(64_000), trials)
+
+
 def test_a_size_that_is_lost() -> None:
     sizes = FieldLosses(
         field="frame_size", lowest=64, highest=1518, lost_lowest=1518, lost_highest=1518,

@@ -145,7 +145,7 @@ def _too_long(observed: Observed) -> str | None:
         return None
     return (
         f"the frames of {observed.passage.size} bytes are too long for a link of the DUT, which answers so by ICMP; "
-        "raise the MTU of its interfaces, or give a smaller `frame_size`"
+        "raise the MTU of its interfaces, or give smaller frames"
     )
 
 

@@ -76,7 +76,9 @@ def _probe_of(experiment: Experiment) -> Experiment:
             "max_backlog": None,
         }
     )
-    probe = experiment.model_copy(update={"background": None, "timing": timing, "connections": None}).with_one_flow()
+    # The longest frames of a mix show whether a link or an offload changes them.
+    update = {"background": None, "timing": timing, "connections": None, "mix": None}
+    probe = experiment.model_copy(update=update).with_one_flow()
     return probe.model_copy(update={"connections": 1 if experiment.uses_connections else None})
 
 

@@ -73,6 +73,8 @@ class _TaggedStream(Procedure[Stream]):
             warm_up = math.ceil(stream.rate_fps * self.config.warm_up_s(trial_s))
             first = min(warm_up, stream.frames - 1)
             stride = max(1, (stream.frames - first) // most)
+            # In a mix, a stride of a whole number of its turns would tag frames of a few sizes alone.
+            stride = next(each for each in range(stride, 0, -1) if math.gcd(each, len(stream.frame.sizes)) == 1)
             return {"tagged": TaggedFrames(first=first, stride=stride, count=min(most, stream.frames - first))}
 
         return known_rate_step(repetition, lambda request: with_foreground(request, tagged))

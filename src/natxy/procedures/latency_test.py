@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.delays import SimulatedDelays
+from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
 from natxy.plan.caveats import departure
 from natxy.plan.resolve import resolve
@@ -50,6 +53,28 @@ def test_the_frame_after_the_warm_up_is_the_tagged_one(
     found = run.experiments[0].repetitions[0].figures
     assert [found[name] for name in ("latency", "latency_forward", "latency_reverse")] == [delay_ns] * 3
     assert found["lost_tagged_forward"] == 0
+
+
+@pytest.mark.parametrize("rate", [1000, 7200, 12_000, 60_000, 100_000])
+def test_of_a_mix_frames_of_every_size_are_tagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: int) -> None:
+    requests: list[TrialRequest] = []
+
+    def noted(self: SimulatedEngine, request: TrialRequest, *given: Any) -> TrialResult:
+        requests.append(request)
+        return run_trial(self, request, *given)
+
+    run_trial = SimulatedEngine.run_trial
+    monkeypatch.setattr(SimulatedEngine, "run_trial", noted)
+    plan = plan_of(rate=rate, repeat=1, procedure="latency")
+    mixed = plan.experiments[0].model_copy(update={"mix": "imix"})
+    run_plan(resolve(plan.model_copy(update={"experiments": [mixed]})), tmp_path / "run", RunListener())
+    streams = [stream for request in requests for stream in request.streams if stream.tagged]
+    assert streams
+    for stream in streams:
+        assert stream.tagged
+        ends = range(stream.tagged.first, stream.frames, stream.tagged.stride)
+        tagged = [stream.frame.sizes[number % 12] for number in ends[: stream.tagged.count]]
+        assert {*tagged} == {64, 594, 1518}
 
 
 def test_a_stream_of_one_frame_has_that_one_tagged(tmp_path: Path) -> None:

@@ -84,8 +84,13 @@ class FrameFormat(Message):
     dont_fragment: bool = False
 
     @property
+    def sizes(self) -> list[int]:
+        """The sizes in their order, which repeats."""
+        return self.size if isinstance(self.size, list) else [self.size]
+
+    @property
     def longest(self) -> int:
-        return max(self.size) if isinstance(self.size, list) else self.size
+        return max(self.sizes)
 
 
 class StreamKind(StrEnum):

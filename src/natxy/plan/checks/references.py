@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from natxy.plan.frames.mix import sizes_text
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
@@ -60,9 +61,10 @@ def _check_same_traffic(
 
 
 def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
-    """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own."""
+    """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own, by its shares."""
+    sizes = experiment.settled_sizes(family)
     return {
-        "frame_size": experiment.mix or experiment.settled_frame_size(family),
+        "frame_size": sizes_text(sizes) if len(sizes) > 1 else sizes[0],
         "extension_headers": experiment.extension_headers,
         "size_convention": experiment.size_convention,
         "directions": experiment.directions or Directions.BIDIRECTIONAL,

@@ -77,7 +77,8 @@ def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]
         rates["procedure", "maximum_rate"] = experiment.procedure.maximum_rate
     for field, rate in rates.items():
         if rate is not None and rate > highest * (1 + _ROUNDING):
-            text = f"{rate:,.0f} is above the {highest:,.0f} of the line, in {experiment.longest_frame}-byte frames/s"
+            what = f"frames/s of {experiment.mix}" if experiment.mix else f"{experiment.longest_frame}-byte frames/s"
+            text = f"{rate:,.0f} is above the {highest:,.0f} of the line, in {what}"
             yield Problem((*location, *field), f"{text}; give a lower rate, or the `line_rate` that the medium has")
 
 

@@ -43,7 +43,7 @@ class ExtensionHeaders(StrEnum):
 
     def smallest_frame(self, family: Family) -> int:
         """Returns the size of the smallest frame of a family that holds these headers and the signature."""
-        return SMALLEST_FRAME[family] + self.bytes
+        return SMALLEST_FRAME[family] + (self.bytes if family == Family.IPV6 else 0)
 
 
 @dataclass(frozen=True)

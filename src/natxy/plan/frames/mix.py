@@ -72,6 +72,7 @@ def _spread(shares: Mapping[int, int]) -> tuple[int, ...]:
 
 
 def _known(mix: str) -> str:
+    """Returns the mix in the one way in which shares are written: the smallest size first, in the smallest numbers."""
     parts = [part.strip() for part in mix.split(",")]
     if mix in NAMED_MIXES or re.fullmatch(f"[{''.join(_GENOME)}]+", mix):
         sizes = mix_sizes(mix, _SMALLEST) if len(mix) <= MOST_FRAMES else ()
@@ -81,7 +82,9 @@ def _known(mix: str) -> str:
             raise ValueError(f"expected each size once{got(mix)}")
         if any(not times or not _SMALLEST <= size <= LONGEST_FRAME for size, times in shares):
             raise ValueError(f"expected sizes from {_SMALLEST} to {LONGEST_FRAME} bytes, each at least once{got(mix)}")
-        sizes = _spread(dict(shares)) if sum(times for _, times in shares) <= 100 * MOST_FRAMES else ()
+        common = math.gcd(*(times for _, times in shares))
+        mix = ", ".join(f"{times // common}x{size}" for size, times in sorted(shares))
+        sizes = _spread(dict(shares)) if sum(times for _, times in shares) <= common * MOST_FRAMES else ()
     else:
         raise ValueError(
             f"expected {', '.join(NAMED_MIXES)}, a genome of the letters a to i (RFC 6985) such as aaaaaaabbbbg, or "

@@ -32,6 +32,11 @@ def test_the_smallest_frames_become_those_that_hold_a_test_frame() -> None:
     assert mix_sizes("1x70, 1x128", 84) == (70, 128)
 
 
+def test_shares_are_written_in_one_way() -> None:
+    assert MIX.validate_python(" 2 × 1518,14x64 ,8x594") == "7x64, 4x594, 1x1518"
+    assert MIX.validate_python("imix") == "imix"
+
+
 def test_shares_are_spread_evenly() -> None:
     assert mix_sizes("3x64, 1x1518", 64) == (64, 64, 1518, 64)
     assert mix_sizes("6 × 64, 2 × 1518", 64) == (64, 64, 1518, 64)

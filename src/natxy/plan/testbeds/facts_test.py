@@ -170,6 +170,21 @@ def test_a_queue_has_one_core_for_each_task() -> None:
     assert not [*with_tasks(BEHIND_SSH | PCI | {"queues": 3}, send=[0, 1], receive=[0, 1, 2]).problems()]
 
 
+def test_a_port_may_have_a_vlan_within_a_service_vlan() -> None:
+    vlans: Any = with_vlans(10, 20)
+    for side in ("left", "right"):
+        vlans[side] |= {"service_vlan": 300}
+    ports = with_tasks(HARDWARE | vlans).engine_ports
+    assert ports
+    assert (ports.is_trunk, ports.tags) == (True, 2)
+    del vlans["left"]["service_vlan"]
+    with pytest.raises(ValidationError, match="give both sides a `service_vlan`, or neither"):
+        with_tasks(HARDWARE | vlans)
+    del vlans["right"]["vlan"]
+    with pytest.raises(ValidationError, match="`service_vlan` has VLANs within it; give the `vlan`, too"):
+        with_tasks(HARDWARE | vlans)
+
+
 def test_both_sides_of_a_trunk_have_the_same_cores() -> None:
     ports = with_tasks(HARDWARE | with_vlans(10, 20)).engine_ports
     assert ports

@@ -57,6 +57,8 @@ class HardwareConfig(CabledTester):
             raise ValueError(
                 "left and right are the same port; the tester needs two ports, or one with a `vlan` for each side"
             )
+        if is_trunk and (self.left.service_vlan is None) != (self.right.service_vlan is None):
+            raise ValueError("left and right are the same port; give both sides a `service_vlan`, or neither")
         left, right = ("left.mac", self.left.mac), ("right.mac", self.right.mac)
         of_dut = ("left.dut_mac", self.left.dut_mac), ("right.dut_mac", self.right.dut_mac)
         check_macs(left, *([] if is_trunk else [right]), *of_dut)

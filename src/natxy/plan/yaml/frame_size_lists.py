@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from natxy.plan.frames.sizes import SMALLEST_FRAME
+from natxy.plan.frames.forms import ExtensionHeaders
 from natxy.plan.model.terms import Family
 
 FRAME_SIZE_LISTS: Final = {
@@ -26,8 +26,15 @@ def with_listed_sizes(experiment: object, merged: object, plan_family: object) -
     sizes = FRAME_SIZE_LISTS.get(str(experiment.get("frame_size")))
     if sizes is None:
         return experiment
-    smallest = SMALLEST_FRAME[Family.IPV6 if _has_ipv6(merged, plan_family) else Family.IPV4]
+    family = Family.IPV6 if _has_ipv6(merged, plan_family) else Family.IPV4
+    smallest = _headers(merged).smallest_frame(family)
     return {**experiment, "frame_size": [max(size, smallest) for size in sizes]}
+
+
+def _headers(merged: Mapping[str, Any]) -> ExtensionHeaders:
+    given = merged.get("extension_headers")
+    # Each other value is an error of its own.
+    return next((each for each in ExtensionHeaders if each == given), ExtensionHeaders.NONE)
 
 
 def _has_ipv6(merged: Mapping[str, Any], plan_family: object) -> bool:

@@ -51,6 +51,12 @@ def test_where_a_side_is_ipv6_the_smallest_frame_has_84_bytes(tmp_path: Path, ow
     assert sizes(tmp_path, own, top) == [84, *FRAME_SIZE_LISTS["rfc8219"][1:]]
 
 
+@pytest.mark.parametrize(("headers", "smallest"), [("hop-by-hop", 92), ("both", 100)])
+def test_extension_headers_need_longer_frames(tmp_path: Path, headers: str, smallest: int) -> None:
+    own = f"frame_size: rfc2544, family: ipv6, extension_headers: {headers}"
+    assert sizes(tmp_path, own) == [smallest, *FRAME_SIZE_LISTS["rfc2544"][1:]]
+
+
 def test_a_cell_is_called_by_its_size(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.format(own=", frame_size: rfc2544", top=""))

@@ -77,9 +77,10 @@ def rate_kind(experiment: ExperimentRecord) -> str:
 
 
 def _bits(experiment: ExperimentRecord) -> str:
-    """Returns the bits of frames a second, FCS counted, of a mix of sizes; otherwise an empty text."""
+    """Returns the bits of frames a second, FCS counted, of a mix of sizes without other traffic; otherwise an empty
+    text."""
     planned, summary = experiment.planned, experiment.statistics
-    if planned.mix is None or summary is None or not per_direction(experiment):
+    if planned.mix is None or planned.background or summary is None or not per_direction(experiment):
         return ""
     frame_bits = 8 * mean_bytes(planned.frame_sizes)
     rate = summary.bounded_median.text(lambda value: format_rate(frame_bits * value, "bit/s"))

@@ -72,6 +72,10 @@ def test_between_two_sizes_the_lower_ceiling_counts(experiment: ExperimentRecord
     assert of(experiment, frame_size=9000) == 300_000
 
 
+def test_a_mix_has_about_the_ceiling_of_its_mean_size(experiment: ExperimentRecord) -> None:
+    assert of(experiment, mix="imix", frame_size=1518) == 400_000
+
+
 def test_a_translation_needs_the_frames_of_both_families(experiment: ExperimentRecord) -> None:
     assert of(experiment, translation={"kind": "nat64", "prefix": "64:ff9b::/96", "pool": "198.19.0.0/24"}) == 520_000
 

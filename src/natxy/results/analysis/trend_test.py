@@ -23,6 +23,13 @@ def test_of_many_values_it_is_nearly_that() -> None:
     assert chance_of_trend(values) == pytest.approx(asymptotic, rel=0.1)
 
 
+@given(st.lists(st.integers(0, 3), min_size=6, max_size=40).filter(lambda values: len({*values}) > 1))
+def test_of_equal_values_it_is_never_below_that(values: list[float]) -> None:
+    asymptotic = scipy.stats.kendalltau(range(len(values)), values, method="asymptotic").pvalue
+    exact_if_all_differ = scipy.stats.kendalltau(range(len(values)), values).pvalue
+    assert chance_of_trend(values) >= min(asymptotic, exact_if_all_differ) - 1e-9
+
+
 def test_equal_values_are_no_trend() -> None:
     assert chance_of_trend([3, 3, 3, 3]) == 1.0
     assert chance_of_trend([1, 2, 2, 3, 3]) > chance_of_trend([1, 2, 3, 4, 5])

@@ -90,11 +90,15 @@ class TesterPorts:
                 vlan=port.vlan,
                 service_vlan=port.service_vlan,
                 queues=self._queues,
-                # Beyond their MTU, interfaces leave room for one tag of the type 0x8100 and for none of another type.
-                mtu=self._mtu and self._mtu + (VLAN_TAG_BYTES * len(port.tags) if port.service_vlan else 0),
+                mtu=self._mtu_of(port),
             )
             for number, (side, port) in zip(self._numbers(), self._ports.items(), strict=True)
         ]
+
+    def _mtu_of(self, port: TesterPort) -> int:
+        """Returns the MTU that a port needs. Beyond it, interfaces leave room for one tag of the type 0x8100, and for
+        none of another type."""
+        return self._mtu + (VLAN_TAG_BYTES * len(port.tags) if port.service_vlan else 0)
 
     def _numbers(self) -> list[int]:
         """Returns the number of each port's device: the same if both ports are the same."""
@@ -143,11 +147,13 @@ class TesterPorts:
         # A card that removes tags hands them to the kernel beside the frame, which AF_XDP does not see.
         if self._io != "af_xdp" or not self._ports[side].vlan:
             return
-        if "rx-vlan-offload: on" in self._transport.run(["ethtool", "-k", interface]).stdout:
-            raise PlanError(
-                f"testbed.{side}.vlan: {interface} takes the tags off the frames that af_xdp receives; "
-                f"`ethtool -K {interface} rxvlan off`, or give the testbed `io: af_packet`"
-            )
+        features = self._transport.run(["ethtool", "-k", interface]).stdout
+        for feature, name in (("rx-vlan-offload", "rxvlan"), ("rx-vlan-stag-hw-parse", "rx-vlan-stag-hw-parse")):
+            if f"{feature}: on" in features:
+                raise PlanError(
+                    f"testbed.{side}.vlan: {interface} takes the tags off the frames that af_xdp receives; "
+                    f"`ethtool -K {interface} {name} off`, or give the testbed `io: af_packet`"
+                )
 
     def _given_back(self, interface: str, what: str, *state: str) -> AbstractContextManager[None]:
         """Gives an interface this state, as iproute2 names it, when the context ends; not one that is gone then."""
@@ -160,7 +166,7 @@ class TesterPorts:
             return port.pci
         if self._io == "af_xdp":
             return f"net_af_xdp{number},iface={port.interface},start_queue=0,queue_count={self._queues}"
-        return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu)}"
+        return f"net_af_packet{number},iface={port.interface},qpairs={self._queues}{ring_slots(self._mtu_of(port))}"
 
     def _medium(self, port: TesterPort) -> PortMedium:
         """Returns VETH for an interface of software, which has no device and may slow the tester, else NIC."""
