@@ -132,6 +132,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     yield f"{experiment.procedure.name} of {experiment.gateway.title}{cores}: {frames}"
     if experiment.connections is not None:
         yield _connections(experiment)
+    if background := experiment.background:
+        yield f"{100 * background.share:.10g} % of the frames are native IPv6, of {background.frame_size} bytes"
     if experiment.pair_count > 1:
         yield f"between {experiment.pair_count} pairs of interfaces at the same time"
     addresses = experiment.addresses

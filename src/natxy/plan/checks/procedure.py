@@ -75,5 +75,5 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
                 text += "another driver; bind it to the kernel's driver, and give `interface`"
                 yield Problem(("testbed", side, "pci"), text)
             if port.vlan:
-                text = f"the hosts of {procedure.name} send frames without tags; remove it"
+                text = f"the hosts of {procedure.name} send frames without tags; remove the VLANs of both ports"
                 yield Problem(("testbed", side, "vlan"), text)

@@ -60,7 +60,8 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
         yield Problem((*location, "frame_size"), text)
     if experiment.extension_headers.bytes and experiment.families != (Family.IPV6, Family.IPV6):
         text = (
-            "only IPv6 without a translation has extension headers (RFC 8219 §5.2); give `family: ipv6`, or remove it"
+            "only IPv6 without a translation has extension headers (RFC 8219 §5.2); give `family: ipv6` and no "
+            "`translation`, or remove it"
         )
         yield Problem((*location, "extension_headers"), text)
     if too_long := testbed.frame_problem(experiment.longest_frame):

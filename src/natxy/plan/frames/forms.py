@@ -54,6 +54,6 @@ class Frames:
     form: Form = Form.UDP
 
     def text(self, family: Family) -> str:
-        """Returns `84-byte ipv6 frames`, or `ipv6 frames of 7 × 84, 4 × 594 and 1 × 1518 bytes (mean 373.5)`."""
+        """Returns `84-byte ipv6 frames`, or `ipv6 frames of 7 × 84 + 4 × 594 + 1 × 1518 bytes (mean 373.5)`."""
         one = len(self.sizes) == 1
         return f"{self.sizes[0]}-byte {family} frames" if one else f"{family} frames of {sizes_text(self.sizes)}"

@@ -45,11 +45,11 @@ def mean_bytes(sizes: Sequence[int]) -> float:
 
 
 def sizes_text(sizes: Sequence[int]) -> str:
-    """Returns `64 bytes`, or `7 × 64, 4 × 594 and 1 × 1518 bytes (mean 361.8)`."""
+    """Returns `64 bytes`, or `7 × 64 + 4 × 594 + 1 × 1518 bytes (mean 361.8)`."""
     if len(sizes) == 1:
         return f"{sizes[0]} bytes"
-    *first, last = (f"{times} × {size}" for size, times in sorted(Counter(sizes).items()))
-    return f"{', '.join(first)}{' and ' if first else ''}{last} bytes (mean {mean_bytes(sizes):.1f})"
+    shares = " + ".join(f"{times} × {size}" for size, times in sorted(Counter(sizes).items()))
+    return f"{shares} bytes (mean {mean_bytes(sizes):.1f})"
 
 
 def _shares(mix: str) -> Mapping[int, int]:
@@ -71,24 +71,31 @@ def _spread(shares: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _known(mix: str) -> str:
+def _known(given: str) -> str:
     """Returns the mix in the one way in which shares are written: the smallest size first, in the smallest numbers."""
-    parts = [part.strip() for part in mix.split(",")]
+    mix, parts = given, [part.strip() for part in given.split(",")]
     if mix in NAMED_MIXES or re.fullmatch(f"[{''.join(_GENOME)}]+", mix):
         sizes = mix_sizes(mix, _SMALLEST) if len(mix) <= MOST_FRAMES else ()
     elif all(re.fullmatch(_SHARE, part) for part in parts):
         shares = [(int(size), int(times)) for part in parts for times, size in re.findall(_SHARE, part)]
         if len({size for size, _ in shares}) < len(shares):
-            raise ValueError(f"expected each size once{got(mix)}")
+            raise ValueError(f"expected each size once{got(given)}")
         if any(not times or not _SMALLEST <= size <= LONGEST_FRAME for size, times in shares):
-            raise ValueError(f"expected sizes from {_SMALLEST} to {LONGEST_FRAME} bytes, each at least once{got(mix)}")
+            raise ValueError(
+                f"expected sizes from {_SMALLEST} to {LONGEST_FRAME} bytes, each at least once{got(given)}"
+            )
         common = math.gcd(*(times for _, times in shares))
         mix = ", ".join(f"{times // common}x{size}" for size, times in sorted(shares))
         sizes = _spread(dict(shares)) if sum(times for _, times in shares) <= common * MOST_FRAMES else ()
     else:
         raise ValueError(
             f"expected {', '.join(NAMED_MIXES)}, a genome of the letters a to i (RFC 6985) such as aaaaaaabbbbg, or "
-            f"shares such as 7x64, 4x594, 1x1518{got(mix)}"
+            f"shares such as 7x64, 4x594, 1x1518{got(given)}"
+        )
+    if len({*sizes}) == 1:
+        raise ValueError(
+            f"expected at least two sizes{got(given)}; put shares with commas, such as '7x64, 4x594, 1x1518', in "
+            "quotes, or give `frame_size`"
         )
     if not sizes or len(sizes) > MOST_FRAMES or len(set(sizes)) > _MOST_SIZES:
         raise ValueError(

@@ -42,7 +42,7 @@ def test_shares_are_spread_evenly() -> None:
     assert mix_sizes("6 × 64, 2 × 1518", 64) == (64, 64, 1518, 64)
 
 
-@given(st.dictionaries(st.integers(64, 9216), st.integers(1, 99), min_size=1, max_size=8))
+@given(st.dictionaries(st.integers(64, 9216), st.integers(1, 99), min_size=2, max_size=8))
 def test_after_each_frame_every_size_has_had_its_share(shares: dict[int, int]) -> None:
     sizes = mix_sizes(MIX.validate_python(", ".join(f"{times}x{size}" for size, times in shares.items())), 64)
     total = sum(shares.values())
@@ -70,6 +70,8 @@ def test_after_each_frame_every_size_has_had_its_share(shares: dict[int, int]) -
         ),
         ("1000x64, 999x128", f"expected at most {MOST_FRAMES} frames, of at most 64 sizes, before the mix repeats"),
         (", ".join(f"1x{size}" for size in range(100, 165)), "of at most 64 sizes"),
+        ("12x64", "expected at least two sizes, got '12x64'; put shares with commas"),
+        ("a", "expected at least two sizes"),
         (64, "should be a valid string"),
     ],
 )
@@ -79,6 +81,6 @@ def test_what_is_no_mix_is_refused(given_mix: object, expected: str) -> None:
 
 
 def test_a_mix_in_words() -> None:
-    assert sizes_text(mix_sizes("imix", 64)) == "7 × 64, 4 × 594 and 1 × 1518 bytes (mean 361.8)"
+    assert sizes_text(mix_sizes("imix", 64)) == "7 × 64 + 4 × 594 + 1 × 1518 bytes (mean 361.8)"
     assert sizes_text([128]) == "128 bytes"
     assert sizes_text([64, 64]) == "2 × 64 bytes (mean 64.0)"

@@ -84,7 +84,7 @@ def _bits(experiment: ExperimentRecord) -> str:
         return ""
     frame_bits = 8 * mean_bytes(planned.frame_sizes)
     rate = summary.bounded_median.text(lambda value: format_rate(frame_bits * value, "bit/s"))
-    return f" · {rate} a direction"
+    return f" · {rate} of frames a direction"
 
 
 def _counted(experiment: ExperimentRecord) -> str:

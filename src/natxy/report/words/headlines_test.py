@@ -34,12 +34,12 @@ def test_a_mix_has_its_bit_rate_and_its_sizes(tmp_path: Path) -> None:
     assert mix.statistics
     mean_bytes = (7 * 64 + 4 * 594 + 1518) / 12
     assert mix.planned.maximum_fps == pytest.approx(1e9 / 8 / (mean_bytes + 20))
-    assert f" · ≥ {8e-6 * mean_bytes * mix.statistics.median:.4g} Mbit/s a direction" in rate_kind(mix)
+    assert f" · ≥ {8e-6 * mean_bytes * mix.statistics.median:.4g} Mbit/s of frames a direction" in rate_kind(mix)
     assert "bit/s" not in rate_kind(one)
     sizes = conditions(mix)["Frame size, FCS counted"]
-    assert sizes == "7 × 64, 4 × 594 and 1 × 1518 bytes (mean 361.8)"
+    assert sizes == "7 × 64 + 4 × 594 + 1 × 1518 bytes (mean 361.8)"
     rows = {row["experiment"]: row for row in figure_rows(run)}
-    assert (rows["mix"]["mix"], rows["mix"]["frame_size_bytes"]) == ("imix", 1518)
+    assert (rows["mix"]["mix"], rows["mix"]["frame_size_bytes"]) == ("imix", 361.833)
     assert (rows["one"]["mix"], rows["one"]["frame_size_bytes"]) == (None, 64)
 
 

@@ -26,7 +26,8 @@ from natxy.results.records import ExperimentRecord, RunRecord
 _MOST_COLUMNS: Final = 8
 # These say how large the task is; a share of the result for another size is no performance.
 _LOADS: Final = ("connections", "flows", "pairs")
-_SIZES: Final = {"frame_size", "cores", *_LOADS}
+_SIZES: Final = {"frame_size", "mix", "cores", *_LOADS}
+_FRAMES: Final = frozenset({"frame_size", "mix"})
 _TABLE_SIZES: Final = ("net.netfilter.nf_conntrack_max", "table_capacity")
 _HASH_SIZE: Final = "net.netfilter.nf_conntrack_buckets"
 _SIZE: Final = re.compile(r"[0-9]{1,18}")
@@ -53,7 +54,7 @@ class Sweep:
     @property
     def has_cells_in_rows(self) -> bool:
         """True when a table has a row for each cell: RFC 2544 §26 asks for it by frame size, and many need the room."""
-        return "frame_size" in self.fields or len(self.cells) > _MOST_COLUMNS
+        return not _FRAMES.isdisjoint(self.fields) or len(self.cells) > _MOST_COLUMNS
 
 
 @dataclass(frozen=True)
