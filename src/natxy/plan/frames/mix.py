@@ -99,7 +99,8 @@ def _known(given: str) -> str:
         )
     if not sizes or len(sizes) > MOST_FRAMES or len(set(sizes)) > _MOST_SIZES:
         raise ValueError(
-            f"expected at most {MOST_FRAMES} frames, of at most {_MOST_SIZES} sizes, before the mix repeats"
+            f"expected at most {MOST_FRAMES} frames, of at most {_MOST_SIZES} sizes, before the mix repeats; give "
+            "smaller numbers in nearly the same ratio"
         )
     return mix
 
