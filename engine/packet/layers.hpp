@@ -18,7 +18,6 @@ struct IpLayer {
 
   Family family = Family::ipv4;
   Bytes header;               // IPv4's with its options; IPv6's without its extension headers
-  Bytes extensions;           // IPv6's extension headers before the payload; IPv4 has none
   std::uint8_t protocol = 0;  // of the payload
   bool fragment = false;      // whether the payload is a part of a larger one, or begins with IPv6's fragment header
   Bytes payload;              // up to the end that the packet's own length gives: Ethernet pads short frames
@@ -31,7 +30,7 @@ inline std::optional<IpLayer> read_ipv4(IpLayer::Bytes bytes) {
   const std::size_t total = load_be16(bytes.data() + 2);
   if (header < kIpv4Bytes || total < header || total > bytes.size()) return std::nullopt;
   const bool fragment = (load_be16(bytes.data() + 6) & kIpv4FragmentMask) != 0;
-  return IpLayer{Family::ipv4, bytes.first(header), {}, bytes[9], fragment, bytes.subspan(header, total - header)};
+  return IpLayer{Family::ipv4, bytes.first(header), bytes[9], fragment, bytes.subspan(header, total - header)};
 }
 
 /// Reads an IPv6 packet at the start of `bytes`, or returns nothing if a header contradicts itself or `bytes`. A
@@ -52,8 +51,8 @@ inline std::optional<IpLayer> read_ipv6(IpLayer::Bytes bytes) {
     protocol = left[0];
     walked += extension;
   }
-  return IpLayer{Family::ipv6, bytes.first(kIpv6Bytes),       behind.first(walked),
-                 protocol,     protocol == kProtocolFragment, behind.subspan(walked)};
+  return IpLayer{Family::ipv6, bytes.first(kIpv6Bytes), protocol, protocol == kProtocolFragment,
+                 behind.subspan(walked)};
 }
 
 /// Reads the IP packet behind an Ethernet header. `ether_type` must be that of a family of IP.

@@ -89,15 +89,12 @@ def check(frames: list[Packet], result: TrialResult, flows: FlowSpace) -> None:
         assert flows.destination_port.min <= destination_port <= flows.destination_port.max
 
 
-@pytest.mark.parametrize("selection", list(Selection))
-@repeated
-def test_a_mix_has_its_sizes_in_their_order(bed: NatBed, selection: Selection) -> None:
-    sizes = [*mix_sizes("imix", 84), 256]
-    flows = space(bed, varied_addresses=True, varied_ports=True)
+def checked(bed: NatBed, frame: FrameFormat, flows: FlowSpace, selection: Selection = Selection.RANDOM) -> list[Packet]:
+    """Sends frames through the gateway, asserts that each arrived, and returns them as they left."""
     stream = StreamSpec(
         name="forward",
         source=Side.LEFT,
-        frame=FrameFormat(size=sizes, ttl=TTL),
+        frame=frame,
         rate_fps=RATE_FPS,
         frames=FRAMES,
         flows=flows,
@@ -107,7 +104,17 @@ def test_a_mix_has_its_sizes_in_their_order(bed: NatBed, selection: Selection) -
     with bed.sent(Side.LEFT) as frames:
         result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
     all_captured(frames, FRAMES)
+    assert len(frames) == FRAMES
     check(frames, result, flows)
+    return frames
+
+
+@pytest.mark.parametrize("selection", list(Selection))
+@repeated
+def test_a_mix_has_its_sizes_in_their_order(bed: NatBed, selection: Selection) -> None:
+    sizes = [*mix_sizes("imix", 84), 256]
+    flows = space(bed, varied_addresses=True, varied_ports=True)
+    frames = checked(bed, FrameFormat(size=sizes, ttl=TTL), flows, selection)
     for number, frame in enumerate(frames):
         assert signature_of(frame).sequence == number
         judge(frame, bed.family, sizes[number % len(sizes)], Side.LEFT, ttl=TTL)
@@ -132,12 +139,7 @@ DESTINATION_OPTIONS = (60, IPv6ExtHdrDestOpt)
 def test_extension_headers(bed: NatBed, form: Form, headers: list[tuple[int, type[Packet]]]) -> None:
     flows = space(bed, varied_addresses=True, varied_ports=True)
     frame = FrameFormat(form=form, size=[100, 600], ttl=TTL)
-    stream = StreamSpec(name="forward", source=Side.LEFT, frame=frame, rate_fps=RATE_FPS, frames=FRAMES, flows=flows)
-    bed.gateway.clear()
-    with bed.sent(Side.LEFT) as frames:
-        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
-    all_captured(frames, FRAMES)
-    check(frames, result, flows)
+    frames = checked(bed, frame, flows)
     for each in frames:
         assert len(each) in {100 - 4, 600 - 4}
         assert each[IPv6].plen == len(each) - 14 - 40
@@ -166,21 +168,7 @@ def test_sizes_and_selections(bed: NatBed, size: int | None, selection: Selectio
         size = 85
     flows = space(bed, varied_addresses=True, varied_ports=True)
     frame = frame_format(bed, size, dont_fragment=size == 128)
-    stream = StreamSpec(
-        name="forward",
-        source=Side.LEFT,
-        frame=frame,
-        rate_fps=RATE_FPS,
-        frames=FRAMES,
-        flows=flows,
-        selection=selection,
-    )
-    bed.gateway.clear()
-    with bed.sent(Side.LEFT) as frames:
-        result = bed.engine.run_trial(TrialRequest(streams=[stream], seed=5, **PATIENTLY))
-    all_captured(frames, FRAMES)
-    assert len(frames) == FRAMES
-    check(frames, result, flows)
+    frames = checked(bed, frame, flows, selection)
     for captured_frame in frames:
         judge(captured_frame, bed.family, frame.longest, Side.LEFT, ttl=TTL, dont_fragment=frame.dont_fragment)
     if selection == Selection.ENUMERATE:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from natxy.engine.messages.results import StreamResult
-from natxy.plan.experiment import Experiment
-from natxy.plan.frames.mix import mean_bytes
 from natxy.results.analysis.ceilings import ceiling_share
 from natxy.results.analysis.compare import Comparison
 from natxy.results.analysis.dut_cost import COST, cost, ns_per_frame
@@ -38,7 +36,7 @@ _STATISTICS: Final[dict[str, Callable[[Summary], Bounded | None]]] = {
     "maximum": lambda summary: summary.bounded(summary.maximum),
 }
 _SETTINGS: Final = {
-    "frame_size": "frame_size_bytes", "mix": "mix", "extension_headers": "extension_headers",
+    "mean_frame_size": "frame_size_bytes", "mix": "mix", "extension_headers": "extension_headers",
     "directions": "directions", "cores": "cores", "connections": "connections", "flows": "flows", "pairs": "pairs",
     "alpha": "alpha",
 }  # fmt: skip
@@ -123,13 +121,7 @@ def _identity(experiment: ExperimentRecord) -> Row:
         "gateway": experiment.gateway,
         "family": experiment.planned.family,
         **{column: getattr(experiment.planned, field) for field, column in _SETTINGS.items()},
-        "frame_size_bytes": _mean_size(experiment.planned),
     }
-
-
-def _mean_size(planned: Experiment) -> float:
-    sizes = planned.frame_sizes
-    return sizes[0] if len(sizes) == 1 else round(mean_bytes(sizes), 3)
 
 
 def _statistics(summary: Summary | None) -> Row:

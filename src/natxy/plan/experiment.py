@@ -247,6 +247,11 @@ class Experiment(PlanModel):
         return mix_sizes(self.mix, self.smallest_frame) if self.mix else (self.frame_size,)
 
     @property
+    def mean_frame_size(self) -> float:
+        """The mean size of frames in bytes, FCS included."""
+        return mean_bytes(self.frame_sizes) if self.mix else self.frame_size
+
+    @property
     def smallest_frame(self) -> int:
         """The smallest size in bytes, FCS included, that can hold a test frame."""
         return max(self.extension_headers.smallest_frame(family) for family in self.families)
@@ -274,7 +279,7 @@ class Experiment(PlanModel):
         """
         if self.line_rate is None:
             return None
-        frame = self.longest_frame - max(self.frame_sizes) + mean_bytes(self.frame_sizes)
+        frame = self.longest_frame - self.frame_size + self.mean_frame_size
         if self.background:
             frame += self.background.share * (self.background.frame_size - frame)
         return self.pair_count * line_rate_fps(self.line_rate, frame + self.tag_bytes)

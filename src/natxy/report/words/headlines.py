@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit, format_ends, format_quantity, format_rate
 from natxy.report.words import lost_delays, wording
@@ -82,7 +81,7 @@ def _bits(experiment: ExperimentRecord) -> str:
     planned, summary = experiment.planned, experiment.statistics
     if planned.mix is None or planned.background or summary is None or not per_direction(experiment):
         return ""
-    frame_bits = 8 * mean_bytes(planned.frame_sizes)
+    frame_bits = 8 * planned.mean_frame_size
     rate = summary.bounded_median.text(lambda value: format_rate(frame_bits * value, "bit/s"))
     return f" · {rate} of frames a direction"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Unit
@@ -76,7 +75,7 @@ def _nearest(ceilings: Sequence[Ceiling], planned: Experiment, family: Family, w
     order = (Variant.ADDRESSES, Variant.PORTS, Variant.FIXED)
     least = order.index(variant_of(planned))
     # Of a mix, this is about the ceiling: no self-test has one.
-    size = mean_bytes(planned.frame_sizes)
+    size = planned.mean_frame_size
     by_size: dict[int, float] = {}
     for each in sorted(alike, key=lambda each: order.index(each.variant)):
         if order.index(each.variant) <= least or each.frame_size not in by_size:
