@@ -47,7 +47,9 @@ def measured(folder: Path, code: int = 0, **experiment: Any) -> RepetitionRecord
     def once() -> tuple[int, RepetitionRecord]:
         out = next(folders)
         found = run_plan(resolve(Plan.model_validate(plan)), out, RunListener())
-        return found, RunReader(out).run.experiments[0].repetitions[0]
+        record = RunReader(out).run.experiments[0]
+        assert record.repetitions, record.reason
+        return found, record.repetitions[0]
 
     # A machine that disturbs the gateway in one trial and not in another makes it contradict itself.
     found, repetition = undisturbed(once, lambda both: both[1].reason if "contradict" in both[1].reason else "")
@@ -210,6 +212,19 @@ def test_connections_that_a_gateway_refuses_each_time_are_the_same(tmp_path: Pat
         search={"min_rate": "2k", "max_rate": "8k", "error": "100%"},
     )
     assert "the same connections are lost each time" in found.reason
+
+
+def test_the_flow_that_is_asked_first_may_be_lost(tmp_path: Path) -> None:
+    dropped = "chain f { type filter hook forward priority 0; udp sport 10000 drop; };"
+    found = measured(
+        tmp_path,
+        gateway=by_commands(dropped, stateful=False),
+        procedure="throughput",
+        ports={"source": "10000-10009", "destination": "20000-20009"},
+        search={"min_rate": "1k", "max_rate": "4k", "error": "100%"},
+    )
+    assert "the same flows lose frames each time" in found.reason
+    assert "(`nft ip mine f: udp sport 10000 drop`)" in found.reason
 
 
 def test_a_wrong_checksum_is_named_with_the_right_one(tmp_path: Path) -> None:

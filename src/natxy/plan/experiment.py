@@ -387,14 +387,17 @@ class Experiment(PlanModel):
         """The smallest number of frames of one direction that has foreground and background in their exact ratio."""
         return self.background.turns[1] if self.background else 1
 
-    def with_one_flow(self) -> Experiment:
-        """Returns a copy with one connection or, without connections, with the first four-tuple only."""
+    def with_one_flow(self, step: int = 0) -> Experiment:
+        """Returns a copy with one connection or, without connections, with the first four-tuple only.
+
+        `step`: so many ports after the first, on each side that has so many.
+        """
         if self.connections is not None:
             return self.model_copy(update={"connections": 1, "active_connections": None})
         ports, addresses = self.ports, self.addresses
         hosts = {side: getattr(addresses, side).first_alone for side in ("left_hosts", "right_hosts")}
         reverse = ports.reverse and ports.reverse.first_alone
-        only = Ports(source=_only(ports.source), destination=_only(ports.destination), reverse=reverse)
+        only = Ports(source=_only(ports.source, step), destination=_only(ports.destination, step), reverse=reverse)
         return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
 
     def longest_trial_s(self, phase1_fps: float | None) -> float:
@@ -433,8 +436,9 @@ def _across(translation: Translation, hosts: AddressRange) -> AddressRange | Non
     return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
 
 
-def _only(ports: PortRange) -> PortRange:
-    return PortRange(min=ports.min, max=ports.min)
+def _only(ports: PortRange, step: int = 0) -> PortRange:
+    port = ports.min + step % ports.size
+    return PortRange(min=port, max=port)
 
 
 class ResolvedPlan(PlanModel):

@@ -99,6 +99,14 @@ def test_one_flow_is_the_first_or_one_connection() -> None:
     assert resolved(PHASE2).with_one_flow().connections == 1
 
 
+def test_one_flow_may_have_later_ports() -> None:
+    first = resolved(THROUGHPUT, ports=PORTS).with_one_flow().ports
+    third = resolved(THROUGHPUT, ports=PORTS).with_one_flow(2).ports
+    assert (third.source.min, third.destination.min) == (first.source.min + 2, first.destination.min + 2)
+    single = resolved(THROUGHPUT, ports={"source": "9-10", "destination": 7}).with_one_flow(2).ports
+    assert (single.source.min, single.destination.min) == (9, 7)
+
+
 def test_the_ports_from_right_to_left_are_the_same_unless_the_plan_says_otherwise() -> None:
     assert resolved(THROUGHPUT, ports=PORTS).reverse_flow_space_size == 20 * 30
     own = resolved(THROUGHPUT, ports=PORTS | {"reverse": {"destination": "1-7"}})

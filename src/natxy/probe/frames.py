@@ -40,21 +40,24 @@ _ICMPV6: Final = {
 }
 
 
-def send_probes(engine: Engine, experiment: Experiment, openings: int = 1, pair: int = 0) -> list[Passage]:
+def send_probes(
+    engine: Engine, experiment: Experiment, openings: int = 1, pair: int = 0, attempt: int = 0
+) -> list[Passage]:
     """Sends frames in the experiment's directions, between the interfaces of one pair, and returns how they fared.
 
     Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened by as
-    many frames as `openings`, one after the other, nothing else is sent.
+    many frames as `openings`, one after the other, nothing else is sent. Each `attempt` takes another flow, if the
+    experiment has others: a gateway may lose one flow and forward the rest.
     """
-    probe = _probe_of(experiment)
+    probe, seed = _probe_of(experiment, attempt), _SEED + attempt
     if probe.connections:
-        request = establish_request(probe, _RATE_FPS, _SEED, pair)
+        request = establish_request(probe, _RATE_FPS, seed, pair)
         tried: list[Passage] = []
         while not any(passage.good for passage in tried):
             if len(tried) == openings:
                 return [together(tried)]
             tried += passages(engine.run_trial(request), request.streams)
-    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, _SEED, frames=FRAMES)
+    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, seed, frames=FRAMES)
     of_pair = [stream for stream in of_all.streams if stream.pair == pair]
     traffic = with_foreground(of_all.model_copy(update={"streams": of_pair}), lambda _: {"burst": _BURST})
     return passages(engine.run_trial(traffic), traffic.streams)
@@ -66,7 +69,7 @@ def passages(result: TrialResult, streams: list[StreamSpec]) -> list[Passage]:
     return [_passage(stream, found[stream.name], result.samples) for stream in streams]
 
 
-def _probe_of(experiment: Experiment) -> Experiment:
+def _probe_of(experiment: Experiment, attempt: int) -> Experiment:
     timing = experiment.timing.model_copy(
         update={
             "drain": _DRAIN_S,
@@ -78,7 +81,7 @@ def _probe_of(experiment: Experiment) -> Experiment:
     )
     # The longest frames of a mix show whether a link or an offload changes them.
     update = {"background": None, "timing": timing, "connections": None, "mix": None}
-    probe = experiment.model_copy(update=update).with_one_flow()
+    probe = experiment.model_copy(update=update).with_one_flow(attempt)
     return probe.model_copy(update={"connections": 1 if experiment.uses_connections else None})
 
 

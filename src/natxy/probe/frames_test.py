@@ -97,6 +97,20 @@ def test_of_several_openings_one_has_to_succeed() -> None:
     assert len(engine.asked) == 2
 
 
+@pytest.mark.parametrize("connections", [None, 1_000_000])
+def test_each_attempt_has_another_flow(connections: int | None) -> None:
+    engine = NotingEngine()
+    for attempt in range(3):
+        send_probes(engine, experiment(connections=connections, phase1_rate=connections and "10k"), attempt=attempt)
+    if connections:
+        # The engine chooses the connection by the seed.
+        assert len({trial.seed for trial in engine.asked if trial.phase1}) == 3
+    else:
+        sources = [trial.streams[0].flows.source_port for trial in engine.asked if trial.streams[0].flows]
+        assert len({ports.min for ports in sources}) == 3
+        assert all(ports.min == ports.max for ports in sources)
+
+
 def test_background_traffic_is_left_out() -> None:
     engine = NotingEngine()
     mixed = experiment(translation="siit", background={"share": "50%"}, connections=None)

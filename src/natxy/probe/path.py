@@ -69,8 +69,8 @@ class ProbedPath:
 
     def _blocked(self, pair: int = 0) -> list[Passage]:
         """Returns the directions in which frames do not pass between the interfaces of a pair."""
-        for _ in range(_ATTEMPTS):
-            found = send_probes(self.engine, self.experiment, pair=pair)
+        for attempt in range(_ATTEMPTS):
+            found = send_probes(self.engine, self.experiment, pair=pair, attempt=attempt)
             # Frames that the tester could not send say nothing about the gateway; the trials tell about them.
             blocked = [passage for passage in found if passage.sent and not passage.good]
             if not blocked or any(passage.merged for passage in blocked):
