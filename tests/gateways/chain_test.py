@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests two gateways, one behind the other, in a lab: their frames on the link between them, dissected by Scapy, their
-results, and a loss in one of them."""
+"""Tests gateways, one behind the other, in a lab: their frames on the link between two of them, dissected by Scapy,
+their results, and a loss in one of them."""
 
 from __future__ import annotations
 
@@ -67,8 +67,11 @@ def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gat
         yield lab, gateway, engine
 
 
-def between(experiment: Experiment, folder: Path) -> dict[Side, list[Packet]]:
-    """Returns the frames of phase 2 on the link between the two gateways, by the side that they come from."""
+def between(experiment: Experiment, folder: Path, link: int = 1) -> dict[Side, list[Packet]]:
+    """Returns the frames of phase 2 on a link between two gateways, by the side that they come from.
+
+    `link`: the number of gateways on its left.
+    """
     with set_up(experiment, folder) as (lab, gateway, engine):
         if experiment.connections:
             made = engine.run_trial(patiently(establish_request(experiment, 1000, 7)))
@@ -76,7 +79,7 @@ def between(experiment: Experiment, folder: Path) -> dict[Side, list[Packet]]:
             assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
             assert gateway.count() == CONNECTIONS
         request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
-        place = (lab.dut_namespaces[1], "dut2-left")
+        place = (lab.dut_namespaces[link], f"dut{link + 1}-left")
         with captured(*place, Direction.IN) as forward, captured(*place, Direction.OUT) as reverse:
             result = engine.run_trial(request)
         all_arrived(result)
@@ -129,6 +132,40 @@ def test_464xlat_has_translated_frames_between_its_gateways(second: str, tmp_pat
         payload = experiment.frame_size - 18 - 20 - 8
         assert {len(frame[UDP].payload) for frame in frames} == {payload}
         assert not any(IPv6ExtHdrFragment in frame and frame[IPv6ExtHdrFragment].offset for frame in frames)
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "link", "ends"),
+    [
+        (("softwire", "softwire"), {}, 1, ("198.18.0.2", "198.19.0.2")),
+        (("softwire", "linux-forward", "softwire"), {}, 2, ("198.18.0.2", "198.19.0.2")),
+        # DS-Lite, and a NAT before the softwire as in lw4o6 and MAP-E.
+        (("softwire", "softwire", "nftables"), CONNECTED, 1, ("10.0.0.2", "198.19.0.2")),
+        (("nftables", "softwire", "softwire"), CONNECTED, 2, ("100.64.1.1", "198.19.0.2")),
+    ],
+)
+@pytest.mark.parametrize("size", [64, 1518])
+@needs.SEG6
+@repeated
+def test_a_softwire_has_ipv4_packets_in_ipv6(
+    gateways: tuple[str, ...], own: dict[str, Any], link: int, ends: tuple[str, str], size: int, tmp_path: Path
+) -> None:
+    experiment = experiment_of(gateway=chain(*gateways), frame_size=size, dont_fragment=True, **own)
+    edge = gateways.index("softwire")
+    tunnel = (f"2001:2:0:500{edge}::1", f"2001:2:0:500{edge}::2")
+    for side, frames in between(experiment, tmp_path, link).items():
+        way = slice(None, None, 1 if side == Side.LEFT else -1)
+        before = gateways[:edge] if side == Side.LEFT else gateways[gateways.index("softwire", edge + 1) + 1 :]
+        for frame in frames:
+            outer, inner = frame[IPv6], frame[IP]
+            # Nothing is between the two headers (RFC 2473 §3.1).
+            assert (frame.type, outer.nh, bytes(outer)[40:]) == (0x86DD, 4, bytes(inner))
+            assert (outer.src, outer.dst, outer.plen) == (*tunnel[way], size - 18)
+            assert outer.hlim > 0
+            assert (inner.src, inner.dst) == ends[way]
+            assert (inner.flags, inner.frag, inner.len, inner.options) == ("DF", 0, size - 18, [])
+            # A route that puts the packet into IPv6 leaves the inner TTL as it is.
+            assert inner.ttl == experiment.ttl - len(before)
 
 
 PLAN = """

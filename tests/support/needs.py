@@ -52,6 +52,15 @@ def _namespace_error() -> str | None:
     return None
 
 
+def _seg6_error() -> str | None:
+    """Returns why the kernel cannot put packets into IPv6 by routes."""
+    if error := _namespace_error():
+        return error
+    route = "ip link set lo up; ip -6 route add 2001:2::/64 encap seg6 mode encap.red segs 2001:2::1 dev lo"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", route], capture_output=True, text=True, check=False)
+    return f"routes cannot encapsulate: {done.stderr.strip()}" if done.returncode else None
+
+
 def _other_users_error() -> str | None:
     """Returns why a test cannot run natxy as another user: the clone may be in a home that only its owner may enter."""
     if os.geteuid() != 0:
@@ -89,6 +98,8 @@ SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/
 SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
 OTHER_USERS: Final = _unless(_other_users_error())
 """For a test that runs natxy as another user."""
+SEG6: Final = _unless(_seg6_error())
+"""For a test that puts IPv4 packets into IPv6 by routes."""
 TUN: Final = pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="there is no /dev/net/tun")
 
 LAB: Final = [pytest.mark.lab, NAMESPACES, ENGINE]

@@ -14,7 +14,7 @@ from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
 
 from natxy.addressing.embedding import moved_bit
-from natxy.plan.crossings import bytes_longer
+from natxy.plan.crossings import LinkForm, bytes_longer
 from natxy.plan.draws import expected_distinct
 from natxy.plan.frames.background import Background
 from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames
@@ -43,7 +43,7 @@ from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.moved import block_of, moved_hosts, moved_link
-from natxy.plan.path import GatewayPath, families_of_links, kinds_of, path_of
+from natxy.plan.path import GatewayPath, forms_of_links, kinds_of, path_of
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.system.interrupts import dumped
@@ -180,17 +180,22 @@ class Experiment(PlanModel):
             pool=self.addresses.pool,
             background=self.background.links if self.background else None,
             further=tuple(LinkPair(left=each.left, right=each.right) for each in self.addresses_of_pairs[1:]),
-            mtu=max(USUAL_MTU, longest - ETHERNET_FRAMING_BYTES),
+            mtu=max(USUAL_MTU, longest - ETHERNET_FRAMING_BYTES) + max(form.spare_mtu for form in self.forms_of_links),
         )
 
     @property
+    def forms_of_links(self) -> tuple[LinkForm, ...]:
+        """The forms of frames on all links, from the left to the right end."""
+        return forms_of_links(self.families[0], self.kinds) if self.kinds else tuple(map(LinkForm, self.families))
+
+    @property
     def families_of_links(self) -> tuple[Family, ...]:
-        """The address families of all links, from the left to the right end."""
-        return families_of_links(self.families[0], self.kinds) if self.kinds else self.families
+        """The address families of all links likewise."""
+        return tuple(form.family for form in self.forms_of_links)
 
     @property
     def kinds(self) -> Kinds | None:
-        """The translation of each gateway; None for a chain that does not lead from the left to the right family."""
+        """What each gateway does between families; None for a chain that leads to the wrong family."""
         return kinds_of(self.gateway, self.families, self.translation)
 
     @property
@@ -266,9 +271,9 @@ class Experiment(PlanModel):
             directions or Directions.BIDIRECTIONAL, (left, right)
         )
         return max(
-            max(self.sent_frames(sender).sizes) + bytes_longer(link, than=sender)
+            max(self.sent_frames(sender).sizes) + form.bytes_longer(than=sender)
             for sender in senders
-            for link in self.families_of_links
+            for form in self.forms_of_links
         )
 
     @property

@@ -5,18 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import ip_interface, ip_network
+from ipaddress import IPv4Network, IPv6Address, ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.crossings import PREFIX, Crossing, Networks, clat_mappings
+from natxy.plan.crossings import PREFIX, Crossing, LinkForm, Networks, clat_mappings
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.chain import ChainConfig, Kinds
+from natxy.plan.gateways.chain import ChainConfig, Kind, Kinds
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import AddressPlan, IPAddress, IPInterface, LinkAddresses, Translation
-from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.model.addresses import (
+    AddressPlan,
+    IPAddress,
+    IPInterface,
+    IPNetwork,
+    LinkAddresses,
+    Softwire,
+    Translation,
+)
+from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
 
 # The links between two gateways have shared address space (RFC 6598), or that of the benchmark block of IPv6.
 _LINKS: Final = {Family.IPV4: "100.64.{}.{}/24", Family.IPV6: "2001:2:0:400{}::{}/64"}
+# The ends of a softwire have addresses that are routed to their gateways and that no link has: where the kernel takes
+# packets out of IPv6 by a route (seg6local), an address of its own would come before the route.
+_SOFTWIRES: Final = "2001:2:0:500{}::{}"
 _LEFT_END, _RIGHT_END = 1, 2
 
 
@@ -62,17 +73,18 @@ class GatewayPath:
 
 
 def kinds_of(gateway: GatewayConfig, families: tuple[Family, Family], translation: Translation | None) -> Kinds | None:
-    """Returns the translation of each gateway; None if those of a chain do not lead from one family to the other."""
+    """Returns what each gateway does between families; None if a chain does not lead from one family to the other."""
     kind = translation.kind if translation else None
     return gateway.kinds(*families, kind) if isinstance(gateway, ChainConfig) else (kind,)
 
 
-def families_of_links(left: Family, kinds: Kinds) -> tuple[Family, ...]:
-    """Returns the family of each link, from the left end to the right one."""
-    families = [left]
+def forms_of_links(left: Family, kinds: Kinds) -> tuple[LinkForm, ...]:
+    """Returns the form of frames on each link, from the left end to the right one."""
+    forms = [LinkForm(left)]
     for kind in kinds:
-        families.append(kind.families[1] if kind else families[-1])
-    return tuple(families)
+        before = forms[-1]
+        forms.append(LinkForm(kind.families[1], in_softwire=kind == SoftwireEnd.EDGE) if kind else before)
+    return tuple(forms)
 
 
 def path_of(
@@ -84,8 +96,8 @@ def path_of(
     """
     if len(gateway.hops) == 1:
         return GatewayPath((Hop(gateway, ends),), ends)
-    families = families_of_links(left, kinds)
-    between = [_between(families[number], number) for number in range(1, len(kinds))]
+    forms = forms_of_links(left, kinds)
+    between = [_between(forms[number].family, number) for number in range(1, len(kinds))]
     rights = [*(link[0] for link in between), ends.right.dut]
     translations: list[Translation | None] = []
     for hop, kind, right in zip(gateway.hops, kinds, rights, strict=True):
@@ -93,12 +105,12 @@ def path_of(
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
             left_hosts = AddressRanges.model_validate(right.ip)
-    crossings = [
-        Crossing(translation, hop.hides_left) for translation, hop in zip(translations, gateway.hops, strict=True)
-    ]
-    seen_left, seen_right = _left_networks(ends, crossings), _right_networks(ends, crossings)
-    lefts = [ends.left, *(_link(own, other, behind) for (other, own), behind in zip(between, seen_left, strict=True))]
-    links = [*(_link(own, other, behind) for (own, other), behind in zip(between, seen_right, strict=True)), ends.right]
+    hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, gateway.hops, strict=True)]
+    crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
+    seen_left = _left_networks(ends, kinds, crossings, [right.network for right in rights])
+    seen_right = _right_networks(ends, kinds, crossings)
+    lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
+    links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
     hops = [
         Hop(
             hop,
@@ -106,7 +118,8 @@ def path_of(
                 left=lefts[number],
                 right=links[number],
                 translation=translations[number],
-                pool=ends.pool if number == len(kinds) - 1 and translations[number] is None else None,
+                softwire=_softwire(kinds, number, seen_left[number + 1], seen_right[number]),
+                pool=ends.pool if number == len(kinds) - 1 and kinds[number] is None else None,
                 mtu=ends.mtu,
             ),
         )
@@ -127,11 +140,31 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
     return left, right
 
 
-def _translation(
-    kind: TranslationKind | None, right: IPInterface, ends: AddressPlan, left_hosts: AddressRanges
-) -> Translation | None:
+def _softwire(kinds: Kinds, number: int, lefts: Networks, rights: Networks) -> Softwire | None:
+    """Returns the end of a softwire that gateway `number` is, if it is one.
+
+    `lefts`: the left networks as the gateway's right link has them. `rights`: the right ones as its left link has them.
+    """
+    kind = kinds[number]
+    if not isinstance(kind, SoftwireEnd):
+        return None
+    ends = _softwire_ends(kinds, number)
+    own, far = ends if kind == SoftwireEnd.EDGE else ends[::-1]
+    beyond = rights if kind == SoftwireEnd.EDGE else lefts
+    carries = dict.fromkeys(each for each in beyond if isinstance(each, IPv4Network))
+    return Softwire(end=kind, own=own, far=far, carries=tuple(carries))
+
+
+def _softwire_ends(kinds: Kinds, number: int) -> tuple[IPv6Address, IPv6Address]:
+    """Returns the addresses of the edge and the core of the softwire that gateway `number` is an end of."""
+    edge = max(other for other in range(number + 1) if kinds[other] == SoftwireEnd.EDGE)
+    left, right = (IPv6Address(_SOFTWIRES.format(edge, end)) for end in (_LEFT_END, _RIGHT_END))
+    return left, right
+
+
+def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: AddressRanges) -> Translation | None:
     """Returns the translation of a gateway that has the address `right` on its right link."""
-    if kind is None:
+    if not isinstance(kind, TranslationKind):
         return None
     own = ip_network(right.ip)
     at_the_end = right == ends.right.dut
@@ -143,21 +176,37 @@ def _translation(
     return Translation(kind=kind, prefix=PREFIX, pool=(at_the_end and ends.pool) or own, mappings=mappings)
 
 
-def _left_networks(ends: AddressPlan, crossings: Sequence[Crossing]) -> list[Networks]:
-    """Returns the networks of the left end as each link between two gateways sees them."""
-    networks: Networks = (ends.left.dut.network, *ends.left.behind)
-    found = []
-    for crossing in crossings[:-1]:
-        networks = crossing.left_networks(networks)
-        found.append(networks)
+def _left_networks(
+    ends: AddressPlan, kinds: Kinds, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
+) -> list[Networks]:
+    """Returns the networks of the left end as each link sees them, from the left end to the right one.
+
+    `rights`: the network of each gateway's right link.
+    """
+    found: list[Networks] = [(ends.left.dut.network, *ends.left.behind)]
+    carried: list[Networks] = []
+    for number, (kind, crossing) in enumerate(zip(kinds, crossings, strict=True)):
+        if kind == SoftwireEnd.EDGE:
+            carried.append(found[-1])
+            found.append((ip_network(_softwire_ends(kinds, number)[0]),))
+        elif kind == SoftwireEnd.CORE:
+            found.append(carried.pop())
+        else:
+            # What comes next sees the address of a gateway that hides the left side.
+            found.append((rights[number],) if crossing.hides_left else crossing.left_networks(found[-1]))
     return found
 
 
-def _right_networks(ends: AddressPlan, crossings: Sequence[Crossing]) -> list[Networks]:
+def _right_networks(ends: AddressPlan, kinds: Kinds, crossings: Sequence[Crossing]) -> list[Networks]:
     """Returns the networks of the right end likewise."""
-    networks: Networks = (ends.right.dut.network, *ends.right.behind)
-    found = []
-    for crossing in reversed(crossings[1:]):
-        networks = crossing.right_networks(networks)
-        found.append(networks)
+    found: list[Networks] = [(ends.right.dut.network, *ends.right.behind)]
+    carried: list[Networks] = []
+    for number in reversed(range(len(kinds))):
+        if kinds[number] == SoftwireEnd.CORE:
+            carried.append(found[-1])
+            found.append((ip_network(_softwire_ends(kinds, number)[1]),))
+        elif kinds[number] == SoftwireEnd.EDGE:
+            found.append(carried.pop())
+        else:
+            found.append(crossings[number].right_networks(found[-1]))
     return found[::-1]

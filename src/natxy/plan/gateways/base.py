@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from natxy.addressing.embedding import LENGTHS
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import Kernel, TranslationKind
+from natxy.plan.model.terms import Kernel, SoftwireEnd, TranslationKind
 
 FIRST_PORT: Final = 1024
 LAST_PORT: Final = 65535
@@ -69,6 +69,8 @@ class GatewayModel(PlanModel):
     """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
+    softwire_ends: ClassVar[frozenset[SoftwireEnd]] = frozenset()
+    """The ends of a softwire that it can be, beside a gateway that is the other end."""
     serves_pairs: ClassVar[bool] = False
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False

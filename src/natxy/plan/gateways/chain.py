@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
 
 if TYPE_CHECKING:
     # The union of all other gateways, which `natxy.plan.gateways` makes.
@@ -22,9 +22,14 @@ MOST_HOPS: Final = 4
 ONCE_A_MACHINE: Final = ("conntrack_max", "hash_size")
 """Settings that exist once for the machine."""
 
-Kinds = tuple[TranslationKind | None, ...]
-# Where both ends are of one family, what a gateway has translated another one translates back.
-_THERE_AND_BACK: Final = {TranslationKind.CLAT: {TranslationKind.NAT64, TranslationKind.SIIT}}
+Kind = TranslationKind | SoftwireEnd | None
+"""What a gateway of a path does between the families of its two links; None if both are of one family."""
+Kinds = tuple[Kind, ...]
+# Where both ends are of one family, what a gateway does another one undoes.
+_THERE_AND_BACK: Final[dict[Kind, set[Kind]]] = {
+    TranslationKind.CLAT: {TranslationKind.NAT64, TranslationKind.SIIT},
+    SoftwireEnd.EDGE: {SoftwireEnd.CORE},
+}
 
 
 def _hop(given: GatewayModel) -> GatewayModel:
@@ -101,16 +106,20 @@ class ChainConfig(GatewayModel):
         return frozenset({*plain, *(kind for kind in TranslationKind if self.kinds(*kind.families, kind))})
 
     def kinds(self, left: Family, right: Family, kind: TranslationKind | None = None) -> Kinds | None:
-        """Returns each gateway's translation between ends of these families; None if they cannot.
+        """Returns each gateway's translation, or end of a softwire, between ends of these families; None if there is no
+        such way.
 
-        `kind` is that from end to end; without it, there is none, or one that is undone further on.
+        `kind` is the translation from end to end; without it, there is none, or one that is undone further on.
         """
         fitting = self._fitting(left, right, kind)
         return min(fitting, key=lambda kinds: (len(kinds) - kinds.count(None), str(kinds)), default=None)
 
     def _fitting(self, left: Family, right: Family, kind: TranslationKind | None) -> Iterator[Kinds]:
         # A gateway whose settings take any translation keeps connections or not.
-        possible = ([own for own in hop.translations if _fits(own, hop.keeps_connections)] for hop in self.gateways)
+        possible: list[list[Kind]] = [
+            [*(own for own in hop.translations if _fits(own, hop.keeps_connections)), *hop.softwire_ends]
+            for hop in self.gateways
+        ]
         for kinds in product(*possible):
             # Replies to what another gateway hides would come back to no host of the translation's.
             alone = not any(hop.hides_left for own, hop in zip(kinds, self.gateways, strict=True) if own is None)
@@ -148,14 +157,18 @@ def _joined(kinds: Kinds, left: Family) -> Family | None:
 
 
 def _is_from_end_to_end(kinds: Kinds, kind: TranslationKind | None) -> bool:
-    match [each for each in kinds if each]:
-        case []:
-            return kind is None
-        case [only]:
-            return only == kind
-        case [there, back]:
-            return kind is None and back in _THERE_AND_BACK.get(there, ())
-    return False
+    """Returns true if nothing but `kind` is left when each gateway has undone what the one before it did."""
+    if sum(isinstance(each, TranslationKind) for each in kinds) > (1 if kind else 2):
+        return False
+    left: list[Kind] = []
+    for each in kinds:
+        if each is None:
+            continue
+        if left and each in _THERE_AND_BACK.get(left[-1], ()):
+            left.pop()
+        else:
+            left.append(each)
+    return left == [kind] if kind else not left
 
 
 def _is_nat64(gateway: GatewayModel) -> bool:

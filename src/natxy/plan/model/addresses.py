@@ -32,7 +32,7 @@ from pydantic import (
 
 from natxy.addressing.embedding import embedded, embeds, extracted
 from natxy.plan.model.base import Pattern, PlanModel
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.untrusted.validation import got
 
 _Read = TypeVar("_Read")
@@ -222,18 +222,28 @@ class Translation(PlanModel):
         return next((each for each in self.mappings if host in each.ipv4 or host in each.ipv6), None)
 
 
+class Softwire(PlanModel):
+    """One end of a softwire: IPv4 packets to the networks that it `carries` go in IPv6 packets from `own` to `far`."""
+
+    end: SoftwireEnd
+    own: IPAddress
+    far: IPAddress
+    carries: tuple[IPv4Prefix, ...]
+
+
 class AddressPlan(PlanModel):
     """The addresses of both sides: the initiator's (private) side is left, the responder's is right.
 
-    With a `translation`, the sides are of different families. Without one, `pool` has the addresses that replace those
-    of all left hosts on the right, where that is not the DUT's own address alone. `background` has further addresses of
-    the same links, for native IPv6 traffic. `mtu` is the MTU of all links, large enough for the longest frame.
-    `further` has the links of further pairs of interfaces.
+    With a `translation` or a `softwire`, the sides are of different families. Without a translation, `pool` has the
+    addresses that replace those of all left hosts on the right, where that is not the DUT's own address alone.
+    `background` has further addresses of the same links, for native IPv6 traffic. `mtu` is the MTU of all links, large
+    enough for the longest frame. `further` has the links of further pairs of interfaces.
     """
 
     left: LinkAddresses
     right: LinkAddresses
     translation: Translation | None = None
+    softwire: Softwire | None = None
     pool: Pool | None = None
     mtu: int = USUAL_MTU
     background: LinkPair | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of a plan that other layers use too: families, kinds of translation, orders, names."""
+"""Terms of a plan that other layers use too: families, kinds of translation, ends of softwires, orders, names."""
 
 from __future__ import annotations
 
@@ -35,6 +35,22 @@ class TranslationKind(StrEnum):
     def is_stateless(self) -> bool:
         """True if frames pass in both directions without a connection, whatever the gateway."""
         return self in {TranslationKind.SIIT, TranslationKind.CLAT}
+
+
+class SoftwireEnd(StrEnum):
+    """The end of a softwire, which carries IPv4 packets in IPv6 packets (RFC 2473 §3).
+
+    `edge`, on the left: puts what comes from the left into IPv6, as a B4 (RFC 6333 §5), an lwB4 (RFC 7596) or a MAP-E
+    CE (RFC 7597) does. `core`, on the right: takes it out again, as an AFTR, an lwAFTR or a MAP-E BR does.
+    """
+
+    EDGE = "edge"
+    CORE = "core"
+
+    @property
+    def families(self) -> tuple[Family, Family]:
+        """The families of the left and the right link."""
+        return (Family.IPV4, Family.IPV6) if self == SoftwireEnd.EDGE else (Family.IPV6, Family.IPV4)
 
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"

@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.terms import Family, Kernel, TranslationKind
+from natxy.plan.gateways.chain import Kinds
+from natxy.plan.model.terms import Family, Kernel, SoftwireEnd, TranslationKind
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.system.interrupts import dumped
 
 # The resources that a gateway was given do not make it another gateway.
 _AMOUNTS: Final = {"conntrack_max", "hash_size", "udp_timeout_s", "udp_stream_timeout_s", "states", "table_capacity"}
 
-_TOGETHER: Final[Mapping[tuple[TranslationKind, ...], str]] = {(TranslationKind.CLAT, TranslationKind.NAT64): "464XLAT"}
+_TOGETHER: Final[Mapping[Kinds, str]] = {(TranslationKind.CLAT, TranslationKind.NAT64): "464XLAT"}
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,23 @@ def traffic(experiment: ExperimentRecord) -> str:
     planned = experiment.planned
     if planned.translation:
         return planned.translation.kind.upper()
+    if SoftwireEnd.CORE in (planned.kinds or ()):
+        return _softwire_traffic(planned)
     if kinds := [kind for kind in planned.kinds or () if kind]:
         return _TOGETHER.get(tuple(kinds), " + ".join(kind.upper() for kind in kinds))
     if planned.gateway.hides_left:
         return "NAT44" if planned.family == Family.IPV4 else "NAT66"
     return planned.family.replace("ipv", "IPv")
+
+
+def _softwire_traffic(planned: Experiment) -> str:
+    """Names a softwire by where a NAT44 is: behind its core as in DS-Lite (RFC 6333), or before its edge as in lw4o6
+    (RFC 7596) and MAP-E (RFC 7597)."""
+    hides = [hop.hides_left for hop in planned.gateway.hops]
+    behind = (planned.kinds or ()).index(SoftwireEnd.CORE)
+    if any(hides[behind:]):
+        return "DS-Lite"
+    return "NAT44 + softwire" if any(hides) else "softwire"
 
 
 def side_by_side(run: RunRecord) -> SideBySide | None:

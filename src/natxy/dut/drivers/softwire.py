@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One end of a softwire by the Linux kernel: IPv4 packets in IPv6 packets, with nothing between the two headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.dut.base import Capability
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.errors import DutError, PlanError
+from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
+from natxy.plan.model.terms import SoftwireEnd
+
+_INTERFACE: Final = "natxy-softwire"
+# They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
+_OWN: Final = ["proto", "110", "metric", "4096"]
+_INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
+
+
+class SoftwireGateway(LinuxGateway[SoftwireConfig]):
+    """Puts the packets to the networks of the other end into IPv6, and takes packets from the other end out of it.
+
+    `seg6` does both by routes: a list of one segment needs no routing header (RFC 8986 §5.2), so that plain
+    IPv4-in-IPv6 is on the wire. `ip6_tunnel` does both by an interface, without an encapsulation limit (RFC 2473
+    §4.1.1), which would be an option between the headers.
+    """
+
+    name = "softwire"
+    summary = "an end of a softwire, IPv4 in IPv6 by the kernel: B4 and AFTR of DS-Lite, the tunnels of lw4o6 and MAP-E"
+    position = 7
+    capabilities = frozenset({Capability.SET_CORES})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.addresses.softwire is None:
+            raise PlanError(f"{self.name} is one end of a softwire; give the other end too, in a chain of gateways")
+        self._softwire = self.addresses.softwire
+        is_edge = self._softwire.end == SoftwireEnd.EDGE
+        self._outer = self.interfaces.right if is_edge else self.interfaces.left
+
+    def install(self) -> None:
+        # A killed run may have left its routes on a DUT that survives the run.
+        self.uninstall()
+        try:
+            self._batch(self._installed(), force=False)
+        except DutError as error:
+            by = self.config.by
+            raise DutError(
+                f"{error}. Does the kernel have {by}? If not, give the gateway `by: {_INSTEAD[by]}`"
+            ) from error
+
+    def uninstall(self) -> None:
+        self._batch(self._removed(), force=True)
+
+    def configuration(self) -> str:
+        shown = ["ip", "sr", "tunsrc", "show"]
+        if self.config.by == SoftwireBy.IP6_TUNNEL:
+            shown = ["ip", "-6", "tunnel", "show", _INTERFACE]
+        return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
+
+    def _installed(self) -> Iterator[str]:
+        own, far = self._softwire.own, self._softwire.far
+        if self.config.by == SoftwireBy.SEG6:
+            yield f"sr tunsrc set {own}"
+            yield self._route("replace", f"{own}/128", "encap seg6local action End.DX4 nh4 0.0.0.0", self._outer)
+            through, interface = f"encap seg6 mode encap.red segs {far}", self._outer
+        else:
+            yield f"address replace {own}/128 dev {self._outer} nodad"
+            ends = f"local {own} remote {far} dev {self._outer}"
+            yield f"link add {_INTERFACE} type ip6tnl mode ipip6 {ends} encaplimit none hoplimit 64"
+            yield f"link set {_INTERFACE} up"
+            through, interface = "", _INTERFACE
+        yield from (self._route("replace", str(network), through, interface) for network in self._softwire.carries)
+
+    def _removed(self) -> Iterator[str]:
+        own = self._softwire.own
+        yield from (self._route("del", str(network)) for network in self._softwire.carries)
+        if self.config.by == SoftwireBy.SEG6:
+            yield self._route("del", f"{own}/128")
+            yield "sr tunsrc set ::"
+        else:
+            yield f"link del {_INTERFACE}"
+            yield f"address del {own}/128 dev {self._outer}"
+
+    def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:
+        return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])
+
+    def _batch(self, commands: Iterator[str], *, force: bool) -> None:
+        lines = "".join(f"{command}\n" for command in commands)
+        self.transport.run(["ip", *(["-force"] if force else []), "-batch", "-"], input=lines, check=not force)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the ends of a softwire: IPv4 packets in IPv6 packets, as in DS-Lite, lw4o6 and MAP-E."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+
+
+class SoftwireBy(StrEnum):
+    """What puts IPv4 packets into IPv6 packets: routes of the kernel (`seg6`, Linux 6.0 or newer), or a tunnel
+    interface (`ip6_tunnel`, a module)."""
+
+    SEG6 = "seg6"
+    IP6_TUNNEL = "ip6_tunnel"
+
+
+class SoftwireConfig(NeighborsModel):
+    """One end of a softwire. In a chain of two, the left one is the edge and the right one the core."""
+
+    translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
+    softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    driver: Literal["softwire"] = "softwire"
+    by: SoftwireBy = SoftwireBy.SEG6
+    """Part of the kernel that makes the packets: `seg6`, or `ip6_tunnel` for kernels that have the module."""
