@@ -22,6 +22,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.linux import PortSetModel
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
@@ -166,6 +167,28 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
             assert (inner.flags, inner.frag, inner.len, inner.options) == ("DF", 0, size - 18, [])
             # A route that puts the packet into IPv6 leaves the inner TTL as it is.
             assert inner.ttl == experiment.ttl - len(before)
+
+
+@pytest.mark.parametrize(
+    "port_set", [PortSetModel(psid=3, psid_length=4, offset=0), PortSetModel(psid=9, psid_length=6)]
+)
+@pytest.mark.parametrize("ends", [("softwire", "softwire"), ("tayga", "tayga")])
+@needs.SEG6
+@needs.programs("tayga")
+@needs.TUN
+@repeated
+def test_a_subscriber_of_lw4o6_or_map_t_has_the_ports_of_its_set(
+    ends: tuple[str, str], port_set: PortSetModel, tmp_path: Path
+) -> None:
+    edge = {"driver": "nftables", "port_set": port_set.model_dump()}
+    found = between(experiment_of(gateway=chain(edge, *ends), **CONNECTED), tmp_path, link=2)
+    ports = {frame[UDP].sport for frame in found[Side.LEFT]} | {frame[UDP].dport for frame in found[Side.RIGHT]}
+    assert len(ports) == CONNECTIONS
+    assert all(port in port_set.ports for port in ports)
+    # Ranges are taken in turn.
+    ranges = port_set.ports.ranges
+    assert sum(any(port in each for port in ports) for each in ranges) == min(CONNECTIONS, len(ranges))
+    assert all(IPv6 in frame and (IP in frame) == (ends[0] == "softwire") for frame in found[Side.LEFT])
 
 
 PLAN = """

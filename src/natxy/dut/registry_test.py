@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network, IPv6Network, ip_interface
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
 from pathlib import Path
 from typing import get_args
 
@@ -22,15 +22,16 @@ from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire, Translation
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
 TRANSLATION = Translation(
     kind=TranslationKind.SIIT, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.18.0.1/32")
 )
-ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION)
+SOFTWIRE = Softwire(end=SoftwireEnd.EDGE, own=IPv6Address("2001:2::1"), far=IPv6Address("2001:2::2"), carries=())
+ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION, softwire=SOFTWIRE)
 GATEWAYS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gateways.md"
 INTERFACES = DutInterfaces(left="a", right="b")
 

@@ -9,7 +9,7 @@ import pytest
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.terms import Family, TranslationKind
+from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import needs_of_hops, table_need
 from natxy.plan.written import Plan
@@ -67,6 +67,36 @@ def test_what_a_nat_hides_is_unknown_further_on() -> None:
     ]
 
 
+def test_a_softwire_carries_the_networks_of_both_sides() -> None:
+    experiment = chain("nftables", "softwire", "linux-forward", "softwire", **CONNECTED)
+    edge, core = (hop.addresses.softwire for hop in experiment.path.hops if hop.addresses.softwire)
+    assert (edge.end, core.end) == (SoftwireEnd.EDGE, SoftwireEnd.CORE)
+    assert (edge.own, edge.far) == (core.far, core.own)
+    assert [*map(str, edge.carries)] == ["198.19.0.0/24", "198.19.0.0/16"]
+    # Behind the NAT, all left hosts have its address on the link to the edge.
+    assert [*map(str, core.carries)] == ["100.64.1.0/24"]
+    assert links(experiment)[1:] == [
+        ("100.64.1.2/24", "2001:2:0:4002::1/64", [], ["2001:2:0:5001::2/128"]),
+        ("2001:2:0:4002::2/64", "2001:2:0:4003::1/64", ["2001:2:0:5001::1/128"], ["2001:2:0:5001::2/128"]),
+        ("2001:2:0:4003::2/64", "198.19.0.1/24", ["2001:2:0:5001::1/128"], ["198.19.0.0/16"]),
+    ]
+
+
+@pytest.mark.parametrize(("size", "longest", "mtu"), [(64, 104, 1524), (1518, 1558, 1564)])
+def test_a_softwire_makes_frames_longer(size: int, longest: int, mtu: int) -> None:
+    experiment = chain("softwire", "softwire", frame_size=size)
+    assert (experiment.longest_frame, experiment.address_plan.mtu) == (longest, mtu)
+
+
+def test_an_end_of_a_softwire_alone_is_refused() -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}, "gateway": "softwire"}
+    found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+    assert found["experiments[0].translation"] == (
+        "softwire is one end of a softwire; give the other end too: "
+        "`gateway: {driver: chain, gateways: [softwire, softwire]}`"
+    )
+
+
 def test_464xlat_has_ipv6_between_its_two_gateways() -> None:
     experiment = chain("tayga", "tayga-netfilter", **CONNECTED)
     assert experiment.families_of_links == (Family.IPV4, Family.IPV6, Family.IPV4)
@@ -113,14 +143,19 @@ def test_a_stateless_translation_there_and_back_keeps_the_hosts_addresses() -> N
         (("tayga", {"driver": "command"}), {}, ["clat", "siit"]),
         (("tayga", {"driver": "command", "stateful": True, "clear": [["x"]]}), CONNECTED, ["clat", "nat64"]),
         (({"driver": "command"}, {"driver": "command"}), {}, [None, None]),
+        (("softwire", "softwire"), {}, ["edge", "core"]),
+        (("softwire", "linux-forward", "softwire"), {}, ["edge", None, "core"]),
+        (("softwire", "softwire", "softwire", "softwire"), {}, ["edge", "core", "edge", "core"]),
+        (("softwire", "softwire", "tayga"), {"translation": "nat46"}, ["edge", "core", "nat46"]),
     ],
 )
-def test_a_translation_is_that_of_the_gateway_that_can(
+def test_each_gateway_does_what_it_can(
     gateways: tuple[str | Fields, ...], own: Fields, kinds: list[str | None]
 ) -> None:
     path = chain(*gateways, **own).path
-    found = [hop.addresses.translation and hop.addresses.translation.kind for hop in path.hops]
-    assert found == kinds
+    translations = [hop.addresses.translation and hop.addresses.translation.kind for hop in path.hops]
+    ends = [hop.addresses.softwire and hop.addresses.softwire.end for hop in path.hops]
+    assert [kind or end for kind, end in zip(translations, ends, strict=True)] == kinds
 
 
 def test_frames_are_longest_where_they_are_in_ipv6() -> None:

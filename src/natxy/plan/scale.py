@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
-from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, PORTS_PER_ADDRESS, GatewayModel, TableNeed
+from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, GatewayModel, TableNeed
 from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.problems import Location
 from natxy.plan.model.terms import TranslationKind
@@ -120,7 +120,7 @@ def ports(experiment: Experiment, need: TableNeed) -> tuple[int, int] | None:
 
 
 def _ports_of(gateway: GatewayModel, need: TableNeed, addresses: int) -> int:
-    return int(PORTS_PER_ADDRESS * gateway.addresses_in_use(need, addresses))
+    return int(gateway.ports_of_address * gateway.addresses_in_use(need, addresses))
 
 
 def state_table_bytes(need: TableNeed) -> int:
@@ -240,7 +240,7 @@ def _too_few_ports(experiment: Experiment, hop: HopNeed, needed: int, room: int)
 
 def enough_addresses(gateway: GatewayModel, need: TableNeed, needed: int) -> int | None:
     """Returns the size of a prefix whose addresses have the ports `needed`; None if more would not help."""
-    addresses = 1 << (-(-needed // PORTS_PER_ADDRESS) - 1).bit_length()
+    addresses = 1 << (-(-needed // gateway.ports_of_address) - 1).bit_length()
     while _ports_of(gateway, need, addresses) < needed:
         addresses *= 2
         if addresses > MOST_POOL_ADDRESSES:

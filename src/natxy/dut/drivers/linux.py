@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_network
 
 from natxy.dut.base import Capability
@@ -89,6 +90,15 @@ class NftablesGateway(NftablesTranslator[NftablesConfig]):
             return Chain(
                 "filter", "forward", "filter", ("ct state established,related accept", f"iifname {right} drop")
             )
+        if self.config.port_set:
+            public = [self.addresses.public, *(ip_network(pair.right.dut.ip) for pair in self.addresses.further)]
+            ranges = self.config.port_set.ports.ranges
+            return source_nat(
+                *(
+                    f'oifname "{pair.right}" meta l4proto {{ tcp, udp }} {_to_ranges(str(own[0]), ranges)}'
+                    for pair, own in zip(self.interfaces.pairs, public, strict=True)
+                )
+            )
         return source_nat(f"oifname {right} {f'snat to {address_range(pool)}' if pool else 'masquerade'}")
 
     @property
@@ -96,3 +106,16 @@ class NftablesGateway(NftablesTranslator[NftablesConfig]):
         """Returns the interfaces to the right in the words of nft."""
         names = [f'"{pair.right}"' for pair in self.interfaces.pairs]
         return names[0] if len(names) == 1 else f"{{ {', '.join(names)} }}"
+
+
+def _to_ranges(address: str, ranges: Sequence[range]) -> str:
+    """Returns the end of a rule that gives connections ports of these ranges in turn.
+
+    A list of rules would give those of the first range alone: the first rule that fits decides, also where it finds no
+    free port.
+    """
+    own = [f"{address} . {each[0]}-{each[-1]}" for each in ranges]
+    if len(own) == 1:
+        return f"snat to {own[0].replace(' . ', ':')}"
+    in_turn = ", ".join(f"{number} : {each}" for number, each in enumerate(own))
+    return f"snat ip to numgen inc mod {len(own)} map {{ {in_turn} }}"

@@ -14,7 +14,7 @@ from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, NftablesConfig
+from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, NftablesConfig, PortSetModel
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 
 IPV4 = AddressPlan(
@@ -70,6 +70,25 @@ def test_the_rule_names_the_first_and_the_last_public_address(
     gateway, dut = nat(config, links, pool)
     gateway.install()  # type: ignore[attr-defined]
     assert [line for line in dut.asked if line.endswith(rule) and "--check" not in line]
+
+
+@pytest.mark.parametrize(
+    ("own", "pool", "rule"),
+    [
+        ({"psid_length": 2, "psid": 3, "offset": 0}, None, "snat to 198.19.0.1:49152-65535"),
+        ({"psid_length": 2, "psid": 0, "offset": 0}, "198.19.0.9/32", "snat to 198.19.0.9:0-16383"),
+        (
+            {"psid_length": 8, "psid": 1, "offset": 2},
+            None,
+            "snat ip to numgen inc mod 3 map { 0 : 198.19.0.1 . 16448-16511, 1 : 198.19.0.1 . 32832-32895, "
+            "2 : 198.19.0.1 . 49216-49279 }",
+        ),
+    ],
+)
+def test_connections_get_the_ports_of_a_port_set_in_turn(own: dict[str, int], pool: str | None, rule: str) -> None:
+    gateway, dut = nat(NftablesConfig(port_set=PortSetModel(**own)), IPV4, pool)
+    gateway.install()  # type: ignore[attr-defined]
+    assert f'oifname "b" meta l4proto {{ tcp, udp }} {rule}' in dut.asked
 
 
 def test_a_filter_without_nat_lets_only_connections_of_the_left_side_pass() -> None:

@@ -145,6 +145,6 @@ class NftablesTranslator(NetfilterGateway[ConntrackT]):
         self.transport.run(["nft", "-f", "-"], input=text)
 
 
-def source_nat(rule: str) -> Chain:
-    """Returns the chain for a rule that replaces source addresses."""
-    return Chain("nat", "postrouting", "srcnat", (rule,))
+def source_nat(*rules: str) -> Chain:
+    """Returns the chain for rules that replace source addresses."""
+    return Chain("nat", "postrouting", "srcnat", rules)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Kernel
@@ -53,10 +54,26 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         yield Problem((*location, "procedure", "gateway_number"), text)
     yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
+    yield from _check_port_sets(experiment, at)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
     if len(gateway.hops) > 1:
         yield from _check_chain(experiment, location)
+
+
+def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    """Refuses port sets of anything but one IPv4 address."""
+    families = experiment.families_of_links[1:]
+    for (hop_at, hop), family in zip(experiment.gateway.located_hops, families, strict=False):
+        if not isinstance(hop, NftablesConfig) or hop.port_set is None:
+            continue
+        if family == Family.IPV6:
+            text = "a port set is that of an IPv4 address; remove it, or measure IPv4"
+        elif (pool := experiment.addresses.pool) and pool.num_addresses > 1:
+            text = f"a port set is that of one address, and the pool {pool} has more; remove one of the two"
+        else:
+            continue
+        yield Problem((*at, *hop_at, "port_set"), text)
 
 
 def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from natxy.plan.written import Plan
 from tests.support.plan_problems import problems_of
@@ -25,6 +26,24 @@ def test_frames_to_hidden_hosts_that_no_connection_made_are_refused(own: dict[st
     assert "`directions: forward`" in message
 
 
+PORT_SET = {"driver": "nftables", "port_set": {"psid_length": 4}}
+CONNECTED: dict[str, Any] = {"connections": 100, "phase1_rate": "1k"}
+
+
+@pytest.mark.parametrize(
+    ("own", "field", "message"),
+    [
+        ({"gateway": PORT_SET, "family": "ipv6"}, "gateway.port_set", "that of an IPv4 address"),
+        ({"gateway": PORT_SET, "addresses": {"pool": "198.19.0.4/31"}}, "gateway.port_set", "the pool 198.19.0.4/31"),
+        # 63 ranges of 64 ports are 4,032.
+        ({"gateway": PORT_SET, "connections": 5000}, "connections", "need 5000 ports of the gateway's address at once"),
+    ],
+)
+def test_port_sets_that_cannot_be(own: dict[str, Any], field: str, message: str) -> None:
+    found = problems(**CONNECTED | own)
+    assert message in found[f"experiments[0].{field}"]
+
+
 @pytest.mark.parametrize(
     "own",
     [
@@ -36,3 +55,19 @@ def test_frames_to_hidden_hosts_that_no_connection_made_are_refused(own: dict[st
 )
 def test_frames_that_are_translated_both_ways_or_sent_one_way_are_measured(own: dict[str, Any]) -> None:
     assert problems(**own) == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (PORT_SET | {"nat": False}, "a filter without NAT gives no ports"),
+        (
+            PORT_SET | {"port_set": {"psid_length": 12}},
+            "an offset and a PSID of at most 16 bits together, got 6 and 12",
+        ),
+        (PORT_SET | {"port_set": {"psid_length": 4, "psid": 16}}, "a PSID of 4 bits, got 16"),
+    ],
+)
+def test_port_sets_that_contradict_themselves(own: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        problems(gateway=own)

@@ -161,6 +161,11 @@ class GatewayModel(PlanModel):
         return None
 
     @property
+    def ports_of_address(self) -> int:
+        """The ports of a public address that it gives to connections."""
+        return PORTS_PER_ADDRESS
+
+    @property
     def no_pool(self) -> str | None:
         """The reason why it can't take the public addresses of an `addresses.pool`; None if it can."""
         return f"{self.driver} takes no pool of public addresses; remove it"

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from natxy.addressing.port_sets import USUAL_OFFSET, PortSet
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS, TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.plan.model.base import PlanModel
 from natxy.plan.model.table_size import TableSize
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -31,6 +33,8 @@ _USUAL_BUCKETS: Final = _USUAL_ENTRIES
 # nf_conntrack_core.c, __nf_conntrack_confirm: a chain has 50 to 79 entries at most, two of each connection. With so
 # many connections a bucket, a chain of 50 is rarer than one in a thousand million.
 _MOST_A_BUCKET: Final = 10
+# The ports that the kernel's search tries one after the other, before it goes on at another place.
+_FIRST_WINDOW: Final = 128
 # Share of an address's ports; in a simulation of the kernel's search, every search below it found a port.
 _MOST_TAKEN: Final = 0.8
 # proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
@@ -153,6 +157,27 @@ class LinuxForwardConfig(KernelModel):
     driver: Literal["linux-forward"] = "linux-forward"
 
 
+class PortSetModel(PlanModel):
+    """The ports of a public IPv4 address that several subscribers share (RFC 7597 §5.1)."""
+
+    psid: Annotated[int, Field(ge=0)] = 0
+    """Identifier of the port set (PSID), a number of `psid_length` bits."""
+    psid_length: Annotated[int, Field(ge=1, le=16)]
+    """Length of the PSID in bits; 2 to its power is the number of subscribers that share an address."""
+    offset: Annotated[int, Field(ge=0, le=15)] = USUAL_OFFSET
+    """Bits of a port before the PSID; 0: one range of ports; more: that number of ranges, without the first ports."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> PortSetModel:
+        # Raises ValueError if it does not.
+        _ = self.ports
+        return self
+
+    @property
+    def ports(self) -> PortSet:
+        return PortSet(self.psid, self.psid_length, self.offset)
+
+
 class NftablesConfig(ConntrackModel):
     """nftables with connection tracking: NAT44, or NAT66 where the plan's family is ipv6, to the interface's address or
     to the pool of the plan's addresses; or a stateful filter without NAT."""
@@ -162,10 +187,23 @@ class NftablesConfig(ConntrackModel):
     nat: bool = True
     """False for a filter that lets connections of the left side pass, untranslated, and drops other traffic of the
     right side."""
+    port_set: PortSetModel | None = None
+    """Ports of the public address that connections get, as at the customer's end of lw4o6 and MAP-E; all when not
+    given."""
+
+    @model_validator(mode="after")
+    def _translates_ports(self) -> NftablesConfig:
+        if self.port_set and not self.nat:
+            raise ValueError("a filter without NAT gives no ports; remove `port_set`, or `nat: false`")
+        return self
 
     @property
     def hides_left(self) -> bool:
         return self.nat
+
+    @property
+    def ports_of_address(self) -> int:
+        return len(self.port_set.ports) if self.port_set else super().ports_of_address
 
     @property
     def tells_sides_by_interface(self) -> bool:
@@ -176,7 +214,24 @@ class NftablesConfig(ConntrackModel):
         return None if self.nat else super().no_pool
 
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
+        if self.port_set:
+            # A host's own port is kept only if it happens to be in the set.
+            return ports_per_destination(need)
         return super().ports_needed(need, kind) if self.nat else None
+
+    def refusals(self, need: TableNeed, pool: int) -> Iterator[str]:
+        yield from super().refusals(need, pool)
+        if self.port_set is None:
+            return
+        ranges = self.port_set.ports.ranges
+        taken, size = ports_per_destination(need) / len(ranges), len(ranges[0])
+        if size > _FIRST_WINDOW and taken > _MOST_TAKEN * size:
+            yield (
+                f"{need.connections:,} connections need {taken:,.0f} of the {size:,} ports of a range of the port set "
+                "to one destination: Linux tries 248 ports of a range and then drops the connection, whatever the rate "
+                "(insert_failed of `conntrack -S`); give more `right_hosts` or destination ports, or ask for fewer "
+                "connections"
+            )
 
 
 class IptablesBackend(StrEnum):

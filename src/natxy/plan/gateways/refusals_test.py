@@ -84,6 +84,17 @@ def test_hosts_that_share_the_ports_of_an_address() -> None:
     assert foreseen(gateway=NAT | {"nat": False}, connections=63_800, ports=ports, addresses=untranslated) == []
 
 
+def test_a_port_set_is_searched_in_part() -> None:
+    nat = NAT | {"port_set": {"psid_length": 2, "psid": 3, "offset": 0}}
+    one = TWO_HOSTS | {"left_hosts": {"first": "10.0.1.0", "last": "10.0.1.0"}}
+    own: dict[str, Any] = {"ports": {"source": "1024-50000", "destination": 7}, "addresses": one}
+    [reason] = foreseen(gateway=nat, connections=15_000, **own)
+    assert reason.startswith("15,000 connections need 15,000 of the 16,384 ports of a range of the port set")
+    assert foreseen(gateway=nat, connections=10_000, **own) == []
+    # Ranges of 64 ports are searched whole.
+    assert foreseen(gateway=NAT | {"port_set": {"psid_length": 4}}, connections=4000, **own) == []
+
+
 def lost_by_linux(hosts: int, sources: int, seed: int) -> int:
     """Returns the connections without a port in a model of the kernel's search.
 
