@@ -163,7 +163,7 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
             assert (frame.type, outer.nh, bytes(outer)[40:]) == (0x86DD, 4, bytes(inner))
             assert (outer.src, outer.dst, outer.plen) == (*tunnel[way], size - 18)
             assert outer.hlim > 0
-            assert (inner.src, inner.dst) == ends[way]
+            assert (inner.src, inner.dst) == (*ends[way],)
             assert (inner.flags, inner.frag, inner.len, inner.options) == ("DF", 0, size - 18, [])
             # A route that puts the packet into IPv6 leaves the inner TTL as it is.
             assert inner.ttl == experiment.ttl - len(before)

@@ -273,17 +273,17 @@ def test_settings_are_given_back_after_a_kill(tmp_path: Path, monkeypatch: pytes
             later.setattr(Owner, "is_alive", lambda _: False)
             assert {returned.problem for returned in give_back()} == {None}
         assert in_force() == before
-        with DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed:
-            gateway = NftablesGateway(config, testbed.transport, testbed.interfaces, IPV4)
-            gateway.apply()
+        with DutAlone([DutLocation(ssh=dut.target, left="a", right="b")]) as testbed:
+            later_gateway = testbed.create_gateway(config, IPV4)
+            later_gateway.apply()
             assert [*in_force().values()] == ["1", "1", "5", "6", "7", "8"]
-            gateway.remove()
+            later_gateway.remove()
             assert in_force() == before
             assert Ledger().entries() == []
 
 
 def test_steal_is_read_over_ssh_and_a_lost_dut_ends_no_trial(sshd: Sshd) -> None:
-    with DutAlone(DutLocation(ssh=sshd.target, left="a", right="b")) as testbed:
+    with DutAlone([DutLocation(ssh=sshd.target, left="a", right="b")]) as testbed:
         watch = testbed.watch()
         assert watch is not None
         assert watch.buffer_frames is None
@@ -307,7 +307,7 @@ def test_a_duts_own_networks_are_looked_at_before_its_gateway(tmp_path: Path) ->
     )
     with (
         running_sshd(tmp_path / "second", programs=programs) as dut,
-        DutAlone(DutLocation(ssh=dut.target, left="a", right="b")) as testbed,
+        DutAlone([DutLocation(ssh=dut.target, left="a", right="b")]) as testbed,
     ):
         with pytest.raises(PlanError, match=r"addresses\.left: .* the address 10\.0\.2\.15 on eth0 in 10\.0\.0\.0/16"):
             testbed.create_gateway(NftablesConfig(), IPV4)

@@ -22,7 +22,7 @@ from tests.support.sshd import running_sshd
 
 pytestmark = [needs.SSHD, *needs.LAB]
 
-TESTER, DUT = (f"hw-{os.getpid()}-{name}" for name in ("tester", "dut"))
+TESTER, DUT, SECOND = (f"hw-{os.getpid()}-{name}" for name in ("tester", "dut", "dut2"))
 IN_TESTER = ["ip", "netns", "exec", TESTER]
 MANAGEMENT = "192.0.2.1"
 
@@ -94,6 +94,86 @@ def test_nat_is_measured_over_ssh_and_nothing_stays(tmp_path: Path) -> None:
         assert sum(each.received for each in trial.dut_load.interfaces) >= trial.received > 0
     assert "1 command before and 1 after each trial" in run.testbed["readings of the DUT's load"]
     assert inside(DUT, "sysctl", "-n", "net.netfilter.nf_conntrack_udp_timeout").strip() == "30"
+
+
+IN_A_ROW = """
+name: row
+timing: {{preset: lab, trial: 200ms, max_pause: 20ms, overrun_floor: 20ms}}
+repeat: 1
+testbed:
+  kind: hardware
+  left: {{interface: t-left}}
+  right: {{interface: t2-right}}
+  dut: {{ssh: {{host: gateway, user: root, config: {first}}}, left: d-left, right: d-right}}
+  further_duts:
+    - {{ssh: {{host: gateway, user: root, config: {second}}}, left: d2-left, right: d2-right}}
+experiments:
+  - name: nat
+    gateway: {{driver: chain, gateways: {gateways}}}
+    procedure: throughput
+    connections: 100
+    phase1_rate: 2k
+    search: {{min_rate: 1k, max_rate: 2k, error: 1k}}
+    max_invalid: 20
+"""
+
+
+@pytest.fixture
+def cabled_in_a_row(cabled: None) -> Iterator[None]:
+    """The right link of the first DUT leads to a second one, with a link to the tester and one for management."""
+    ip("netns", "add", SECOND)
+    try:
+        ip("-n", SECOND, "link", "set", "lo", "up")
+        ip("-n", TESTER, "link", "set", "t-right", "netns", SECOND, "name", "d2-left")
+        for end in ("right", "mgmt"):
+            ip("-n", TESTER, "link", "add", f"t2-{end}", "type", "veth", "peer", "name", f"d2-{end}", "netns", SECOND)
+            inside(TESTER, "ethtool", "-K", f"t2-{end}", "tx", "off")
+            inside(SECOND, "ethtool", "-K", f"d2-{end}", "tx", "off")
+        inside(SECOND, "ethtool", "-K", "d2-left", "tx", "off")
+        ip("-n", SECOND, "address", "add", "203.0.113.1/24", "dev", "d2-mgmt")
+        ip("-n", TESTER, "address", "add", "203.0.113.2/24", "dev", "t2-mgmt")
+        ip("-n", SECOND, "link", "set", "d2-mgmt", "up")
+        ip("-n", TESTER, "link", "set", "t2-mgmt", "up")
+        yield
+    finally:
+        ip("netns", "del", SECOND)
+
+
+@needs.SEG6
+@pytest.mark.usefixtures("cabled_in_a_row")
+@pytest.mark.parametrize("gateways", [["linux-forward", "nftables"], ["nftables", "nftables"]])
+def test_two_machines_in_a_row_are_measured_and_nothing_stays(tmp_path: Path, gateways: list[str]) -> None:
+    def places() -> list[str]:
+        shown = (["ip", "-brief", "address"], ["sysctl", "net.ipv4.ip_forward"], ["nft", "list", "ruleset"])
+        return [inside(namespace, *argv) for namespace in (DUT, SECOND) for argv in shown]
+
+    with ExitStack() as stack:
+        sshds = [
+            stack.enter_context(
+                running_sshd(tmp_path / name, address=address, inside=["ip", "netns", "exec", namespace])
+            )
+            for name, address, namespace in (("first", MANAGEMENT, DUT), ("second", "203.0.113.1", SECOND))
+        ]
+        before = places()
+        first, second = (sshd.target.config for sshd in sshds)
+        plan = IN_A_ROW.format(first=first, second=second, gateways=f"[{', '.join(gateways)}]")
+        (tmp_path / "plan.yaml").write_text(plan)
+        run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", inside=IN_TESTER)
+        after = places()
+        assert not [part for part in ("198.1", "100.64") if part in "".join(after)]
+        assert after[1::3] == before[1::3]
+        assert after[2::3] == before[2::3] == ["", ""]
+    (nat,) = run.experiments
+    assert nat.statistics is not None
+    assert nat.statistics.median >= 1000
+    assert [dut.name for dut in nat.duts] == gateways
+    names = ["d-left", "d-right", "d2-left", "d2-right"]
+    for _, _, trial in nat.all_trials:
+        assert trial.dut_load is not None
+        assert [each.name for each in trial.dut_load.interfaces] == names
+        # Each machine has cores of its own.
+        assert len(trial.dut_load.cores) == 2 * os.cpu_count()  # type: ignore[operator]
+    assert nat.duts[0].settings["machines"].count("ssh root@gateway") == 2
 
 
 @pytest.mark.usefixtures("cabled")

@@ -80,10 +80,9 @@ def _is_of(plan: ResolvedPlan, entry: Entry) -> bool:
     """Returns True for changes of this machine and of those that the plan measures by ssh."""
     if entry.place.ssh is None:
         return True
-    location = plan.testbed.dut_location
     targets = [host.ssh for host in plan.testbed.remote_hosts.values()]
     targets += [tester.location.ssh for tester in plan.testbed.further_testers]
-    targets += [location.ssh] if location and location.ssh else []
+    targets += [location.ssh for location in plan.testbed.dut_locations if location.ssh]
     return SshTarget.model_validate_json(entry.place.ssh) in [target.from_anywhere() for target in targets]
 
 

@@ -72,13 +72,14 @@ def probe_testbed(plan: ResolvedPlan) -> dict[str, list[Finding]]:
         )
         for tester in plan.testbed.further_testers
     ]
-    if location := plan.testbed.dut_location:
-        machines.append(_dut(location, plan))
+    machines += [_dut(number, location, plan) for number, location in enumerate(plan.testbed.dut_locations)]
     return {f"{machine.name}, {machine.transport.describe()}": [*_probe(machine)] for machine in machines}
 
 
-def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
-    gateways = [hop for experiment in plan.experiments for hop in experiment.gateway.hops]
+def _dut(number: int, location: DutLocation, plan: ResolvedPlan) -> _Machine:
+    in_a_row = len(plan.testbed.dut_locations) > 1
+    hops = [experiment.path.hops for experiment in plan.experiments]
+    gateways = [each.gateway for own in hops for each in (own[number : number + 1] if in_a_row else own)]
     programs = {
         program: remedy
         for gateway in gateways
@@ -87,13 +88,13 @@ def _dut(location: DutLocation, plan: ResolvedPlan) -> _Machine:
     further = tuple(InterfacePair(pair.left, pair.right) for pair in plan.testbed.further_dut_pairs)
     interfaces = DutInterfaces(location.left, location.right, further=further)
     return _Machine(
-        "the DUT's commands" if location.may_be_elsewhere else "DUT",
+        "the DUT's commands" if location.may_be_elsewhere else f"DUT {number + 1}" if in_a_row else "DUT",
         dut_transport(location, MachineSysctls()),
         interfaces.names,
         programs,
         interfaces,
         tracks_connections=any(gateway.keeps_conntrack for gateway in gateways),
-        addresses=() if location.may_be_elsewhere else tuple({each.address_plan: None for each in plan.experiments}),
+        addresses=() if location.may_be_elsewhere else tuple({own[number].addresses: None for own in hops}),
         set_up_by_user=location.addresses == LinkSetUp.KEEP,
     )
 

@@ -34,7 +34,7 @@ def claims(plan: ResolvedPlan, dut_cores: int, usable: Iterable[int]) -> Iterato
         yield from (f"port {port.pci or port.interface}" for port in ports.of_cables)
     yield from (f"host {host.ssh}" for host in testbed.remote_hosts.values())
     yield from (f"tester {tester.location.ssh}" for tester in testbed.further_testers)
-    if dut := testbed.dut_location:
+    for dut in testbed.dut_locations:
         if dut.ssh:
             yield f"gateway {dut.ssh}"
         elif dut.namespace:
@@ -59,8 +59,8 @@ def reserved(plan: ResolvedPlan, dut_cores: int, listener: RunListener) -> Itera
     def waiting(holder: Holder) -> None:
         tell(f"waiting for {holder.what}, which process {holder.pid} ({holder.command}) holds")
 
-    dut = plan.testbed.dut_location
-    there = [tester.location.ssh for tester in plan.testbed.further_testers] + ([dut.ssh] if dut and dut.ssh else [])
+    there = [tester.location.ssh for tester in plan.testbed.further_testers]
+    there += [dut.ssh for dut in plan.testbed.dut_locations if dut.ssh]
     losses: deque[str] = deque()
     with ExitStack() as held:
         held.enter_context(exclusive(claims(plan, dut_cores, os.sched_getaffinity(0)), waiting))

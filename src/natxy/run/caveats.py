@@ -33,8 +33,7 @@ def caveats_of_testbed(testbed: Testbed, experiment: Experiment) -> list[Caveat]
 
 
 def _of_testbeds(plan: ResolvedPlan) -> Iterator[Caveat]:
-    dut = plan.testbed.dut_location
-    if plan.testbed.remote_hosts or plan.testbed.further_testers or (dut and dut.ssh):
+    if plan.testbed.remote_hosts or plan.testbed.further_testers or any(dut.ssh for dut in plan.testbed.dut_locations):
         return
     # Settings of a gateway may be lists, so that a key has no hash.
     alike = {repr((each.gateway, each.procedure.between_hosts)): each for each in plan.experiments}

@@ -112,8 +112,8 @@ def check_sysctls(plan: ResolvedPlan) -> None:
 
 
 def _sets_sysctls(testbed: TestbedModel) -> bool:
-    dut, ports = testbed.dut_location, testbed.engine_ports
-    gateway_here = dut is not None and dut.ssh is None and not dut.may_be_elsewhere
+    ports = testbed.engine_ports
+    gateway_here = any(dut.ssh is None and not dut.may_be_elsewhere for dut in testbed.dut_locations)
     ports_of_kernel = ports is not None and (
         ports.medium in ("veth", "tap") or any(port.interface for port in ports.of_cables)
     )

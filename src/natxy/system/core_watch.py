@@ -162,6 +162,13 @@ class StealWatch:
         return Absence(stolen_s, stolen_s, uncertain_s=TICK_S if stolen_s else 0.0)
 
 
+def longest(absences: Iterable[Absence | None]) -> Absence | None:
+    """Returns the longest absence; None if one is unknown."""
+    found = [*absences]
+    known = [absence for absence in found if absence]
+    return max(known, key=lambda absence: absence.total_s) if known and len(known) == len(found) else None
+
+
 def _ticks(stat: str, cores: Iterable[int]) -> dict[int, _Ticks]:
     """Returns the counts of each core since boot from the text of /proc/stat; none where Linux does not count steal."""
     wanted = {f"cpu{core}": core for core in cores}

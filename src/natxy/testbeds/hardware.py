@@ -37,7 +37,7 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
 
     def __init__(self, config: HardwareConfig, mtu: int = USUAL_MTU, pairs: int = 1) -> None:
         further = config.more_pairs[: pairs - 1]
-        super().__init__(config.dut, tuple(InterfacePair(pair.dut.left, pair.dut.right) for pair in further))
+        super().__init__(config.dut_locations, tuple(InterfacePair(pair.dut.left, pair.dut.right) for pair in further))
         self._config = config
         self._mtu = mtu
         here: dict[int, tuple[TesterPort, TesterPort]] = {0: (config.left, config.right)} | config.pairs_of(None)
@@ -98,10 +98,10 @@ class HardwareTestbed(CabledTestbed, EngineTestbed):
         return described | self._config.engine_ports.memory_description()
 
     def caveats(self) -> list[Caveat]:
-        dut, shared = self._config.dut, "share its memory, its caches and maybe its cores."
-        if dut.ssh:
+        shared = "share its memory, its caches and maybe its cores."
+        if all(dut.ssh for dut in self._duts):
             return []
-        if dut.may_be_elsewhere:
+        if any(dut.may_be_elsewhere for dut in self._duts):
             return [
                 limitation(f"The DUT's commands ran on the tester's machine. If it is the DUT too, the two {shared}")
             ]

@@ -25,7 +25,7 @@ from natxy.testbeds.host_links import link_addresses, linked_host
 
 class HostsTestbed(CabledTestbed):
     def __init__(self, config: HostsConfig, mtu: int = USUAL_MTU) -> None:
-        super().__init__(config.dut)
+        super().__init__([config.dut])
         self._locations: dict[Side, HostLocation] = {Side.LEFT: config.left, Side.RIGHT: config.right}
         self._transports = {side: SshTransport(location.ssh) for side, location in self._locations.items()}
         self._mtu = mtu

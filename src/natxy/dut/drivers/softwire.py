@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from natxy.dut.base import Capability
 from natxy.dut.linux.gateway import LinuxGateway
@@ -12,7 +12,6 @@ from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.model.terms import SoftwireEnd
 
-_INTERFACE: Final = "natxy-softwire"
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
@@ -30,6 +29,8 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
     summary = "an end of a softwire, IPv4 in IPv6 by the kernel: B4 and AFTR of DS-Lite, the tunnels of lw4o6 and MAP-E"
     position = 7
     capabilities = frozenset({Capability.SET_CORES})
+    tunnel: ClassVar[str] = "natxy-softwire"
+    """The interface of `ip6_tunnel`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,7 +57,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
     def configuration(self) -> str:
         shown = ["ip", "sr", "tunsrc", "show"]
         if self.config.by == SoftwireBy.IP6_TUNNEL:
-            shown = ["ip", "-6", "tunnel", "show", _INTERFACE]
+            shown = ["ip", "-6", "tunnel", "show", self.tunnel]
         return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
 
     def _installed(self) -> Iterator[str]:
@@ -68,9 +69,9 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
         else:
             yield f"address replace {own}/128 dev {self._outer} nodad"
             ends = f"local {own} remote {far} dev {self._outer}"
-            yield f"link add {_INTERFACE} type ip6tnl mode ipip6 {ends} encaplimit none hoplimit 64"
-            yield f"link set {_INTERFACE} up"
-            through, interface = "", _INTERFACE
+            yield f"link add {self.tunnel} type ip6tnl mode ipip6 {ends} encaplimit none hoplimit 64"
+            yield f"link set {self.tunnel} up"
+            through, interface = "", self.tunnel
         yield from (self._route("replace", str(network), through, interface) for network in self._softwire.carries)
 
     def _removed(self) -> Iterator[str]:
@@ -80,7 +81,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
             yield self._route("del", f"{own}/128")
             yield "sr tunsrc set ::"
         else:
-            yield f"link del {_INTERFACE}"
+            yield f"link del {self.tunnel}"
             yield f"address del {own}/128 dev {self._outer}"
 
     def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:

@@ -146,6 +146,27 @@ class LoadWatches:
         return ReadingCost(sum(cost.took_s for cost in costs), sum(busy) if busy else None, len(costs))
 
 
+class MachineLoadWatches(LoadWatches):
+    """Reads the counters of gateways that each have a machine of their own."""
+
+    def load(self) -> DutLoad | None:
+        """Returns what all machines spent, as one machine; None if that of one is unknown.
+
+        The cores of a machine are numbered on from those of the machine before it. Memory, interrupts, temperature and
+        clock frequency are those of the first machine.
+        """
+        loads = [each.load() for each in self._watches]
+        known = [load for load in loads if load]
+        whole = super().load()
+        if whole is None or len(known) < len(loads):
+            return None
+        cores: list[CoreLoad] = []
+        for load in known:
+            first = 1 + max((core.core for core in cores), default=-1)
+            cores += (core.model_copy(update={"core": first + core.core}) for core in load.cores)
+        return whole.model_copy(update={"cores": tuple(cores)})
+
+
 def spent(before: Counters, after: Counters, cores: Collection[int] = ()) -> DutLoad | None:
     """Returns what happened between two readings; None when the time of no core is known, or ran backwards."""
     if before.uptime_s is None or after.uptime_s is None:

@@ -8,7 +8,7 @@ import pytest
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.linux.counters import TIMES, Counters, ReceiveCounters
-from natxy.dut.linux.load import LoadWatch, LoadWatches, spent
+from natxy.dut.linux.load import LoadWatch, LoadWatches, MachineLoadWatches, spent
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.errors import DutError
 from natxy.results.dut_load import DutLoad, InterfaceLoad
@@ -208,6 +208,22 @@ def test_several_gateways_have_their_interfaces_in_order_and_one_machine() -> No
     load = load_of(*(Dut(counted(name, 10, 0), counted(name, 12, count)) for name, count in (("eth1", 5), ("eth2", 7))))
     assert [(each.name, each.received) for each in load.interfaces] == [("eth1", 5), ("eth2", 7)]
     assert len(load.cores) == 1
+
+
+def test_gateways_on_machines_of_their_own_have_all_cores_numbered_on() -> None:
+    def load(*duts: Dut) -> DutLoad | None:
+        watches = MachineLoadWatches([LoadWatch(dut, DutInterfaces("eth1", "eth2")) for dut in duts])
+        watches.begin()
+        watches.end()
+        return watches.load()
+
+    one, two = Dut(reading(1, 10), reading(2, 40)), Dut(reading(5, 100), reading(6, 120))
+    both = load(one, two)
+    assert both is not None
+    assert [core.core for core in both.cores] == [0, 1]
+    alone = [load(Dut(reading(1, 10), reading(2, 40))), load(Dut(reading(5, 100), reading(6, 120)))]
+    assert both.busy_s == pytest.approx(sum(each.busy_s for each in alone if each))
+    assert load(Dut(reading(1, 10), reading(2, 40)), Dut("", "")) is None
 
 
 def test_the_cost_of_several_readings_is_their_sum() -> None:

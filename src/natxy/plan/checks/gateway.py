@@ -21,7 +21,14 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     at = (*location, "gateway")
     unfit = f"the gateway {gateway.driver!r} doesn't run on the testbed {testbed.kind!r}"
     if len(gateway.hops) > testbed.most_hops:
-        text = f"{unfit}, which has room for one gateway; choose a lab, or a virtual machine with `addresses: set`"
+        room = "one gateway" if testbed.most_hops == 1 else f"{testbed.most_hops} gateways"
+        text = (
+            f"{unfit}, which has room for {room}; choose a lab, a virtual machine with `addresses: set`, or hardware "
+        )
+        text += "with as many DUTs"
+        yield Problem(at, text)
+    elif len(gateway.hops) < testbed.fewest_hops:
+        text = f"the testbed has {testbed.fewest_hops} DUTs in a row; give a chain with a gateway for each"
         yield Problem(at, text)
     if gateway.in_virtual_time != testbed.in_virtual_time:
         yield Problem(at, f"{unfit}; simulated gateways and the simulated testbed go together")

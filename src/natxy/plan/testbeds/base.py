@@ -50,6 +50,11 @@ class TestbedModel(PlanModel):
         return 1
 
     @property
+    def fewest_hops(self) -> int:
+        """Returns how many gateways frames have to cross, one behind the other."""
+        return 1
+
+    @property
     def most_hops(self) -> int:
         """Returns how many gateways frames can cross, one behind the other."""
         return 1
@@ -67,13 +72,13 @@ class TestbedModel(PlanModel):
     @property
     def gateway_is_local(self) -> bool:
         """Returns True when the gateway runs on this machine, as far as the plan says where it runs."""
-        here = self.dut_location is None or self.dut_location.ssh is None
+        here = all(location.ssh is None for location in self.dut_locations)
         return here and self.has_gateway and not self.in_virtual_time
 
     @property
     def gateway_has_machine(self) -> bool:
         """Returns True when the gateway is a machine of its own, reached by ssh."""
-        return bool(self.dut_location and self.dut_location.ssh)
+        return any(location.ssh for location in self.dut_locations)
 
     @property
     def driver_sets_links(self) -> bool:
@@ -84,6 +89,11 @@ class TestbedModel(PlanModel):
     def dut_location(self) -> DutLocation | None:
         """Returns how to reach the DUT; None when the testbed makes it."""
         return None
+
+    @property
+    def dut_locations(self) -> tuple[DutLocation, ...]:
+        """Returns how to reach all DUTs, one behind the other from left to right; none when the testbed makes them."""
+        return (self.dut_location,) if self.dut_location else ()
 
     @property
     def further_dut_pairs(self) -> tuple[DutPair, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from natxy.plan.gateways.chain import MOST_HOPS
 from natxy.plan.model.addresses import Mac
 from natxy.plan.model.base import PlanModel
 from natxy.plan.testbeds.base import CabledTester
@@ -45,6 +46,10 @@ class HardwareConfig(CabledTester):
     """Port of the tester."""
     dut: DutLocation
     """DUT and its interfaces."""
+    further_duts: Annotated[list[DutLocation], Field(max_length=MOST_HOPS - 1)] = Field(
+        default=[], exclude_if=lambda duts: not duts
+    )
+    """DUTs behind the first, from left to right, for a `chain`; each has its `left` cabled to the `right` before it."""
     more_pairs: Annotated[list[CabledPair], Field(max_length=MOST_PAIRS - 1)] = Field(
         default=[], exclude_if=lambda pairs: not pairs
     )
@@ -83,6 +88,28 @@ class HardwareConfig(CabledTester):
         return self
 
     @model_validator(mode="after")
+    def _duts_in_a_row(self) -> HardwareConfig:
+        if not self.further_duts:
+            return self
+        if self.more_pairs:
+            raise ValueError(
+                "several DUTs in a row have one pair of interfaces each; remove more_pairs or further_duts"
+            )
+        for number, dut in enumerate(self.dut_locations):
+            field = f"further_duts[{number - 1}]" if number else "dut"
+            if dut.one_armed:
+                raise ValueError(f"{field} is one_armed; DUTs in a row need two interfaces each")
+            if dut.addresses != self.dut.addresses:
+                raise ValueError(f"{field}.addresses is {dut.addresses}; give all DUTs in a row the same")
+            if dut.ssh is None and dut.namespace is None:
+                raise ValueError(f"{field} is a DUT of several in a row; give its `ssh`, or a `namespace`")
+            for other in self.dut_locations[:number]:
+                same = dut.ssh and other.ssh and dut.ssh.is_machine_of(other.ssh)
+                if same or (dut.namespace and dut.namespace == other.namespace):
+                    raise ValueError(f"{field} is the same place as a DUT before it; give each DUT a place of its own")
+        return self
+
+    @model_validator(mode="after")
     def _one_engine_a_machine(self) -> HardwareConfig:
         targets = [tester.location.ssh for tester in self.further_testers]
         for number, target in enumerate(targets):
@@ -91,7 +118,7 @@ class HardwareConfig(CabledTester):
                     f"more_pairs: the tester {target} has one engine; give its pairs the same `ssh`, `engine` and "
                     "`cores`"
                 )
-            if self.dut.ssh and target.is_machine_of(self.dut.ssh):
+            if any(dut.ssh and target.is_machine_of(dut.ssh) for dut in self.dut_locations):
                 raise ValueError(f"more_pairs: the tester {target} is the DUT; give another machine, cabled to the DUT")
         if targets and isinstance(self.tester_cores, CoresOfTasks):
             raise ValueError("tester_cores: the cores of each task are those of a single tester; give a list of cores")
@@ -128,6 +155,18 @@ class HardwareConfig(CabledTester):
     @property
     def dut_location(self) -> DutLocation:
         return self.dut
+
+    @property
+    def dut_locations(self) -> tuple[DutLocation, ...]:
+        return (self.dut, *self.further_duts)
+
+    @property
+    def fewest_hops(self) -> int:
+        return len(self.dut_locations)
+
+    @property
+    def most_hops(self) -> int:
+        return len(self.dut_locations)
 
     @property
     def further_dut_pairs(self) -> tuple[DutPair, ...]:

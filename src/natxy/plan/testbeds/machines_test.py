@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from natxy.plan.testbeds.hardware import HardwareConfig
 from natxy.plan.testbeds.machines import DutLocation, SshTarget
 
 LINKS: dict[str, Any] = {"left": "eth1", "right": "eth2"}
@@ -44,6 +45,48 @@ def test_a_one_armed_dut_has_one_interface() -> None:
     assert DutLocation.model_validate(LINKS | {"right": "eth1", "one_armed": True}).one_armed
     with pytest.raises(ValidationError, match="a one_armed DUT has one interface, not eth1 and eth2"):
         DutLocation.model_validate(LINKS | {"one_armed": True})
+
+
+ROW: dict[str, Any] = {
+    "kind": "hardware",
+    "left": {"interface": "t1"},
+    "right": {"interface": "t2"},
+    "dut": LINKS | {"ssh": "one"},
+}
+
+
+def test_duts_in_a_row_have_a_place_each() -> None:
+    row = HardwareConfig.model_validate(
+        ROW | {"further_duts": [LINKS | {"ssh": "two"}, LINKS | {"namespace": "three"}]}
+    )
+    assert (row.fewest_hops, row.most_hops, row.gateway_is_local) == (3, 3, False)
+    assert HardwareConfig.model_validate(ROW).most_hops == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"further_duts": [LINKS | {"ssh": "root@one"}]}, r"further_duts\[0\] is the same place as a DUT before it"),
+        ({"further_duts": [LINKS]}, r"further_duts\[0\] is a DUT of several in a row; give its `ssh`"),
+        ({"further_duts": [LINKS | {"ssh": "two", "addresses": "keep"}]}, r"further_duts\[0\]\.addresses is keep"),
+        (
+            {"further_duts": [{"ssh": "two", "left": "a", "right": "a", "one_armed": True}]},
+            r"further_duts\[0\] is one_armed",
+        ),
+        (
+            {
+                "further_duts": [LINKS | {"ssh": "two"}],
+                "more_pairs": [
+                    {"left": {"interface": "t3"}, "right": {"interface": "t4"}, "dut": {"left": "a", "right": "b"}}
+                ],
+            },
+            "remove more_pairs or further_duts",
+        ),
+    ],
+)
+def test_duts_that_cannot_be_in_a_row(own: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        HardwareConfig.model_validate(ROW | own)
 
 
 @pytest.mark.parametrize(
