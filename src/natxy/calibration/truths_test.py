@@ -107,6 +107,15 @@ def test_the_longest_burst_is_what_a_token_bucket_holds(scale: Scale) -> None:
 
 
 @given(scale=scales)
+def test_twice_the_rate_passes_at_the_rate_and_once_the_buffer(scale: Scale) -> None:
+    (case,) = rates.receive_rate(scale)
+    expected = case.figures["receive_rate"]
+    frames = round(2 * scale.rate_fps * scale.trial_s)
+    dropped = lost(frames, 2 * scale.rate_fps, scale.rate_fps, scale.buffer(scale.rate_fps))
+    assert abs((frames - dropped) / scale.trial_s - expected.truth) <= expected.above
+
+
+@given(scale=scales)
 def test_the_loss_at_twice_the_rate_is_what_a_token_bucket_drops(scale: Scale) -> None:
     (case,) = rates.frame_loss_rate(scale)
     expected = case.figures["loss_at_maximum_forward"]

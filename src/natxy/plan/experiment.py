@@ -195,7 +195,7 @@ class Experiment(PlanModel):
 
     @property
     def kinds(self) -> Kinds | None:
-        """What each gateway does between families; None for a chain that leads to the wrong family."""
+        """The translation of each gateway, or its end of a softwire; None for a chain that leads nowhere."""
         return kinds_of(self.gateway, self.families, self.translation)
 
     @property

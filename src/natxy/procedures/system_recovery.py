@@ -20,10 +20,8 @@ from natxy.procedures.common.rates import below_line, off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import by_direction, highest, of_each_direction, traffic_step
+from natxy.procedures.common.traffic import ANY_LOSS, by_direction, highest, of_each_direction, traffic_step
 
-# Tolerates any loss of the overload but the loss of every frame.
-ANY_LOSS: Final = 1 - 1e-9
 AFTERWARDS: Final = " at half the rate"
 _NO_LOSS: Final = "the overload lost nothing: the gateway forwards more than that"
 

@@ -80,6 +80,13 @@ def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
     return {"lossless_rate": pytest.approx(lossless)} | both("loss_at_maximum", loss, loss)
 
 
+def receive_rate(gateway: SimulatedConfig) -> Figures:
+    # A frame may be delayed by up to 1 ms longer than the fastest.
+    rate_fps = min(gateway.forwarding_fps / 2, MAXIMUM)
+    truth = pytest.approx(rate_fps, rel=1.1e-3 / TRIAL_S)
+    return {"receive_rate": truth} | both("receive_rate", truth, truth)
+
+
 def loss_percent(gateway: SimulatedConfig, offered_percent: float) -> object:
     """Returns the loss of a trial, which counts whole frames."""
     offered_fps = MAXIMUM * offered_percent / 100
@@ -201,6 +208,9 @@ TRUTHS: Final[dict[str, Truth]] = {
     "throughput": Truth(throughput),
     "frame-loss-rate": Truth(
         frame_loss_rate, {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM}}, curve=loss_percent
+    ),
+    "receive-rate": Truth(
+        receive_rate, {"procedure": {"name": "receive-rate", "maximum_rate": MAXIMUM, "trials": 2}}
     ),
     "latency": Truth(
         latency, {"procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": KNOWN_RATE}

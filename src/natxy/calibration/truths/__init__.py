@@ -17,6 +17,7 @@ from natxy.calibration.truths import connections, delays, rates, recovery
 TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "throughput": rates.throughput,
     "frame-loss-rate": rates.frame_loss_rate,
+    "receive-rate": rates.receive_rate,
     "latency": delays.latency,
     "single-tag-latency": delays.single_tag_latency,
     "pdv": delays.pdv,

@@ -56,6 +56,20 @@ def _frame_loss(name: str, title: str, scale: Scale) -> Case:
     )  # fmt: skip
 
 
+def receive_rate(scale: Scale) -> Iterator[Case]:
+    """At twice the gateway's rate, it forwards that rate, and its buffer's frames once."""
+    rate = highest_rate(scale)
+    late_fps = rate.truth * scale.late_s / scale.trial_s
+    expected = within(
+        rate.truth, late_fps + 1 / scale.trial_s, f"the last frame may be {format_duration(scale.late_s)} late"
+    )
+    yield Case(
+        "receive-rate", "Receive rate", limited(scale),
+        {"procedure": {"name": "receive-rate", "maximum_rate": 2 * scale.rate_fps, "trials": 3}},
+        {"receive_rate": expected} | both_directions("receive_rate", expected, expected),
+    )  # fmt: skip
+
+
 def back_to_back(scale: Scale) -> Iterator[Case]:
     """While a burst arrives, the gateway forwards a share of it; the rest has to fit into the buffer."""
     rate_fps = scale.rate_fps

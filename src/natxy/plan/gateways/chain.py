@@ -23,7 +23,7 @@ ONCE_A_MACHINE: Final = ("conntrack_max", "hash_size")
 """Settings that exist once for the machine."""
 
 Kind = TranslationKind | SoftwireEnd | None
-"""What a gateway of a path does between the families of its two links; None if both are of one family."""
+"""The translation of a gateway, or its end of a softwire; None if its two links are of one family."""
 Kinds = tuple[Kind, ...]
 # Where both ends are of one family, what a gateway does another one undoes.
 _THERE_AND_BACK: Final[dict[Kind, set[Kind]]] = {

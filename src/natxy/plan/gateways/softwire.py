@@ -11,7 +11,7 @@ from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 
 
 class SoftwireBy(StrEnum):
-    """What puts IPv4 packets into IPv6 packets: routes of the kernel (`seg6`, Linux 6.0 or newer), or a tunnel
+    """The part of the kernel that puts IPv4 packets into IPv6 packets: routes (`seg6`, Linux 6.0 or newer), or a tunnel
     interface (`ip6_tunnel`, a module)."""
 
     SEG6 = "seg6"

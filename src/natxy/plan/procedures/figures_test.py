@@ -17,6 +17,7 @@ MORE_IS_BETTER = {
     "connection-rate": {"rate"},
     "validated-connection-rate": {"rate"},
     "tear-down-rate": {"rate"},
+    "receive-rate": {"receive_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
     "tcp-goodput": {"goodput", "line_share"},
 }

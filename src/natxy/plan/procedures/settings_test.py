@@ -91,7 +91,7 @@ def test_a_maximum_rate_is_the_plans_or_else_the_lines(name: str) -> None:
     declaration = DECLARATIONS[name]
     assert issubclass(declaration, MaximumRate)
     without = declaration.model_validate({})
-    needs = name in {"frame-loss-rate", "back-to-back"}
+    needs = name in {"frame-loss-rate", "receive-rate", "back-to-back"}
     assert without.lacks_maximum_rate == needs
     for given, rate in ((without, 5000), (declaration.model_validate({"maximum_rate": 3000}), 3000)):
         on_a_line = given.with_line_rate(5000)
@@ -175,7 +175,7 @@ def test_a_command_on_the_dut_is_a_setting_of_its_own() -> None:
 
 def test_procedures_are_listed_by_topic() -> None:
     assert [*DECLARATIONS] == [
-        "throughput", "frame-loss-rate", "latency", "single-tag-latency", "pdv", "ipdv", "overload", "back-to-back",
-        "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate", "tear-down-rate",
-        "table-capacity", "tcp-goodput",
+        "throughput", "frame-loss-rate", "receive-rate", "latency", "single-tag-latency", "pdv", "ipdv", "overload",
+        "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
+        "tear-down-rate", "table-capacity", "tcp-goodput",
     ]  # fmt: skip

@@ -21,6 +21,8 @@ from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
+ANY_LOSS: Final = 1 - 1e-9
+"""Tolerates any loss of an overload but the loss of every frame."""
 # The percentiles of a curve of delays; the smallest delay is drawn at 0 %.
 DRAWN_PERCENTILES: Final = (*map(float, range(1, 100)), 99.5, 99.9, 100.0)
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receive rate: the forwarding rate at maximum offered load (RFC 2285 §3.6.2)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.model.units import Unit
+from natxy.plan.procedures.base import OF_NETWORK_FLOWS, MaximumRate
+from natxy.plan.procedures.figures import Figure, per_direction
+
+
+class ReceiveRateConfig(MaximumRate):
+    name: Literal["receive-rate"] = "receive-rate"
+    trials: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Trials of a repetition, whose median is its result."""
+
+    list_position: ClassVar = 120
+    summary: ClassVar = "the rate at which frames arrive in an overload (RFC 2285 §3.6.2)"
+    figures: ClassVar = (
+        Figure("receive_rate", "Receive rate", Unit.FPS),
+        *per_direction("receive_rate", "Receive rate", Unit.FPS),
+    )
+    takes: ClassVar = OF_NETWORK_FLOWS | {"baseline"}
+    expects_loss: ClassVar = True
