@@ -5,26 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.traffic import Directions
-from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.zero_checksums import TOLERANCE_TEXT, sentence, to_ipv6
+from natxy.api.plans import GatewayModel, procedure_of, tolerance_needed, why_tolerance
+from natxy.api.terms import Directions
 from natxy.siitperf.importing.source import VALIDATING, Source
 from natxy.siitperf.importing.text import Field, mapping
 
 
 def tolerance_fields(source: Source, gateway: GatewayModel) -> list[Field]:
     """Returns `loss_tolerance` as `natxy init` writes it, if the gateway needs one, and states the difference."""
-    direction = to_ipv6(source.families)
-    takes = "loss_tolerance" in DECLARATIONS[source.procedure].takes
-    if direction is None or direction not in [*_sent(source)] or not takes or not gateway.sends_zero_checksums:
+    needed = tolerance_needed(gateway, source.families)
+    takes = "loss_tolerance" in procedure_of({"name": source.procedure}).takes
+    if not takes or needed.keys().isdisjoint(_sent(source)):
         return []
     source.differences.append(
-        f"{sentence(gateway.driver)}, where 0xFFFF is asked for (RFC 8200 §8.1). siitperf does not check it; natxy "
-        "counts the frame as lost, as a host would. `loss_tolerance` allows these, and marks the result as non-RFC; "
-        "without it, the search finds how short its trials have to be."
+        f"{why_tolerance(gateway.driver)}, where 0xFFFF is asked for (RFC 8200 §8.1). siitperf does not check it; "
+        "natxy counts the frame as lost, as a host would. `loss_tolerance` allows these, and marks the result as "
+        "non-RFC; without it, the search finds how short its trials have to be."
     )
-    return [Field("loss_tolerance", mapping({direction: TOLERANCE_TEXT}), "checksums that this gateway gets wrong")]
+    return [Field("loss_tolerance", mapping(needed), "checksums that this gateway gets wrong")]
 
 
 def _sent(source: Source) -> Iterator[Directions]:
