@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.errors import PlanError
-from natxy.plan.crossings import bytes_longer
-from natxy.plan.model.terms import Family
+from natxy.api import PlanError
+from natxy.api.terms import Family
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.rules import check
@@ -30,6 +29,8 @@ LARGEST_RATE_FPS: Final = 14_880_952
 """siitperf accepts no larger rate: it is that of 64-byte frames at 10 Gbit/s."""
 
 _LONGEST_IPV6: Final = 1518
+# The header of IPv6 is so much longer than that of IPv4.
+_IPV4_SHORTER: Final = 20
 _MOST_32: Final = 2**32 - 1
 _MOST_MS: Final = 10**8
 _DECIMAL: Final = re.compile(r"\s*([+-]?\d{1,20})")
@@ -120,7 +121,7 @@ class Arguments:
 
     def sent_size(self, of: Family) -> int:
         """Returns the size of foreground frames of a family; `size` is that of IPv6 frames."""
-        return self.size - bytes_longer(Family.IPV6, than=of)
+        return self.size - (_IPV4_SHORTER if of == Family.IPV4 else 0)
 
 
 def parse_arguments(program: Program, given: Sequence[str], conf: Conf) -> Arguments:

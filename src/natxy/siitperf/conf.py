@@ -15,10 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from natxy.errors import PlanError
+from natxy.api import PlanError
+from natxy.api.programs import guess, opened_regular
 from natxy.siitperf.keys import ALIASES, KEYS, OLD_VALUES, Key, Kind, Value, mac_in
-from natxy.untrusted.files import opened_regular
-from natxy.untrusted.validation import guess
 
 FILE: Final = "siitperf.conf"
 # The file is written by hand: a longer one is another file.

@@ -6,7 +6,7 @@ siitperf refuses the same combinations, but for ranges whose ends are exchanged.
 
 from __future__ import annotations
 
-from natxy.plan.model.terms import Family
+from natxy.api.terms import Family
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.sides import (
     FORWARD,

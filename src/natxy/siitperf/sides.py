@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.addresses import IPAddress
-from natxy.plan.model.terms import Family, Order
-from natxy.plan.model.traffic import PortRange
-from natxy.plan.testbeds.tester_cores import CoresOfPort, CoresOfTasks
+from natxy.api.terms import AddressRange, CoresOfPort, CoresOfTasks, Family, IPAddress, Order, PortRange
 from natxy.siitperf.conf import Conf
 
 FIXED_SOURCE_PORT: Final = 49_184
@@ -76,6 +72,11 @@ def cores_of(conf: Conf, left: Letter = Letter.LEFT) -> CoresOfTasks | None:
             return None
         ports[name] = CoresOfPort(send=named[:1], receive=named[-1:])
     return CoresOfTasks(**ports)
+
+
+def numbers_of(cores: CoresOfTasks) -> set[int]:
+    """Returns the numbers of all cores that have a task."""
+    return {core for *_, own in cores.tasks() for core in own}
 
 
 def family(conf: Conf, side: Letter) -> Family:

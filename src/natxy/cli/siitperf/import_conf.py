@@ -9,14 +9,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from natxy.api import PlanError
+from natxy.api.programs import guess, plain, schema_comment
 from natxy.cli.completion import drivers
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.errors import PlanError
-from natxy.shipped import schema_comment
 from natxy.siitperf.program import PROCEDURES
-from natxy.untrusted.texts import plain
-from natxy.untrusted.validation import guess
 
 
 def import_conf(
@@ -51,7 +49,7 @@ def import_conf(
     line comes from, and what differs. It is an error if siitperf reads a line differently from how it is written, if a
     plan cannot express it, or if the gateway does not fit.
     """
-    from natxy.dut.registry import SINGLE_GATEWAYS
+    from natxy.api.plans import DRIVERS
     from natxy.siitperf.arguments import ignored, parse_arguments
     from natxy.siitperf.cards import bound_cards
     from natxy.siitperf.conf import read_conf
@@ -59,9 +57,9 @@ def import_conf(
     from natxy.siitperf.importing.source import Source
 
     with reported_errors():
-        if gateway is not None and gateway not in SINGLE_GATEWAYS:
-            near = guess(plain(gateway), SINGLE_GATEWAYS) or ";"
-            raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(SINGLE_GATEWAYS)}")
+        if gateway is not None and gateway not in DRIVERS:
+            near = guess(plain(gateway), DRIVERS) or ";"
+            raise PlanError(f"--gateway is {plain(gateway)!r}{near} expected one of {', '.join(DRIVERS)}")
         conf = read_conf(path)
         program = PROCEDURES.get(procedure)
         words = arguments.split() if arguments else []

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from natxy.api import PlanError
+from natxy.api.programs import installed_again
 from natxy.cli.console import echo
 from natxy.cli.errors import reported_errors
-from natxy.errors import PlanError
-from natxy.installation import installed_again
 from natxy.siitperf.program import Program
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 from typing import Final
 
-from natxy.plan.address_presets import is_safe
-from natxy.plan.model.address_ranges import AddressRange, AddressRanges
-from natxy.plan.model.addresses import IPAddress, IPNetwork, LinkAddresses
-from natxy.plan.model.terms import Family, TranslationKind
+from natxy.api.plans import is_safe
+from natxy.api.terms import AddressRange, AddressRanges, Family, IPAddress, IPNetwork, LinkAddresses, TranslationKind
 from natxy.siitperf.arguments import flow_space
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.links import link_around

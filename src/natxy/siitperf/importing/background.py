@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.plan.frames.background import DEFAULT_LINKS, LONGEST_CYCLE
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.terms import Family
+from natxy.api.plans import DEFAULTS, LONGEST_CYCLE
+from natxy.api.terms import AddressRange, Family, LinkAddresses
 from natxy.siitperf.arguments import ArgumentError
 from natxy.siitperf.importing.addresses import keys_of_hosts
 from natxy.siitperf.importing.links import link_around
@@ -49,7 +47,7 @@ def background_fields(source: Source) -> list[Field]:
     for name, side, own in zip(("left", "right"), (source.left, source.right), source.families, strict=True):
         if own == Family.IPV6:
             # One link cannot have the same prefix twice.
-            link: LinkAddresses = getattr(DEFAULT_LINKS, name)
+            link: LinkAddresses = getattr(DEFAULTS.background, name)
             said.append(f"those on the {name} have the address {link.tester.ip}")
         else:
             real = conf.address(f"IPv6-{side}-Real")

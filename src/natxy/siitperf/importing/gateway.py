@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Any, Final
+from typing import Final
 
-from pydantic import TypeAdapter
-
-from natxy.dut.limits import MOST_MAPPED_HOSTS
-from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.base import GatewayModel, TableNeed
-from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
-from natxy.plan.model.terms import TranslationKind
-from natxy.plan.scale import enough_addresses
+from natxy.api.plans import MOST_MAPPED_HOSTS, TableNeed, enough_addresses, gateway_of
+from natxy.api.terms import WELL_KNOWN_PREFIX, TranslationKind
 from natxy.siitperf.importing.addresses import link_of, mapped_hosts, played, prefix_key
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.testbed import FILL_IN
@@ -42,7 +36,6 @@ _GATEWAYS: Final[Mapping[tuple[TranslationKind | None, bool], Sequence[Mapping[s
 _CONNTRACK: Final = frozenset({"nftables", "iptables", "tayga-netfilter"})
 # The networks for tests, then private ones (RFC 2544, RFC 1918).
 _PUBLIC: Final = tuple(map(IPv4Network, ("198.18.0.0/15", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
-_MODEL: Final[TypeAdapter[GatewayModel]] = TypeAdapter(GatewayConfig)
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ def _suiting(source: Source, settings: Mapping[str, object], need: TableNeed | N
     """Returns a guess, or None if it does not suit."""
     virtual = prefix_key(source)
     well_known = virtual is not None and source.conf.address(virtual[1]) in WELL_KNOWN_PREFIX
-    if well_known and not model_of(settings).takes_well_known_prefix:
+    if well_known and not gateway_of(settings).takes_well_known_prefix:
         return None
     if settings["driver"] == "tayga" and mapped_hosts(source) > MOST_MAPPED_HOSTS:
         return None
@@ -97,7 +90,7 @@ def _suiting(source: Source, settings: Mapping[str, object], need: TableNeed | N
 
 def _with_pool(source: Source, settings: Mapping[str, object], need: TableNeed | None) -> Chosen | None:
     """Returns a gateway with the public addresses that the connections need; None if no pool is enough."""
-    model = model_of(settings)
+    model = gateway_of(settings)
     needed = model.ports_needed(need, source.translation) if need else None
     if need is None or needed is None:
         return Chosen(settings)
@@ -111,11 +104,6 @@ def _with_pool(source: Source, settings: Mapping[str, object], need: TableNeed |
         "them."
     )
     return Chosen(settings, _free(source, addresses))
-
-
-def model_of(settings: Mapping[str, Any]) -> GatewayModel:
-    """Returns the gateway as a plan has it; ValidationError if these settings are not all that it needs."""
-    return _MODEL.validate_python(settings)
 
 
 def _need(source: Source) -> TableNeed | None:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from ipaddress import ip_interface, ip_network
 from typing import Final
 
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.addresses import IPAddress, IPNetwork, LinkAddresses
+from natxy.api.terms import AddressRange, IPAddress, IPNetwork, LinkAddresses
 
 # The usual length of a link's prefix, and the next one if the hosts fill that.
 _LENGTHS: Final = {4: (24, 16), 6: (64, 48)}

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from natxy.errors import PlanError
-from natxy.plan.model.problems import field_path
-from natxy.plan.yaml.loading import problems_of
+from natxy.api import PlanError
+from natxy.api.plans import gateway_of, problems_of
 from natxy.siitperf.conf import ConfError
 from natxy.siitperf.importing.addresses import address_fields, are_public, is_ipv6
 from natxy.siitperf.importing.background import background_fields
 from natxy.siitperf.importing.gaps import check_expressible, differences
-from natxy.siitperf.importing.gateway import choose, gateway_field, model_of
+from natxy.siitperf.importing.gateway import choose, gateway_field
 from natxy.siitperf.importing.rates import procedure_field, rate_fields, timing_fields
 from natxy.siitperf.importing.source import OF_CONNECTIONS, Source
 from natxy.siitperf.importing.testbed import FILL_IN, filled_in, testbed_fields
@@ -53,7 +52,7 @@ def import_plan(source: Source) -> str:
         *port_fields(source),
         *background_fields(source),
         *rate_fields(source),
-        *tolerance_fields(source, model_of(chosen.settings)),
+        *tolerance_fields(source, gateway_of(chosen.settings)),
     ]
     fields = _plan_fields(source)
     # The other parts have said by now what differs.
@@ -65,7 +64,7 @@ def check_plan(source: Source, text: str) -> None:
     problems = problems_of(filled_in(text))
     if not problems:
         return
-    lines = [f"{field_path(problem.location)}: {problem.message}" for problem in problems]
+    lines = [*map(str, problems)]
     with_gateway = ""
     if source.gateway:
         with_gateway = f" with --gateway {source.gateway}"

@@ -6,9 +6,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
-from natxy.plan.model.timing import RFC_TIMING
-from natxy.plan.procedures.latency import LEAST_TAGGED
-from natxy.plan.resolve import DEFAULT_ALPHA
+from natxy.api.plans import DEFAULTS
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, ArgumentError, Arguments, Phase1, flow_space
 from natxy.siitperf.importing.gateway import LIFETIME_S
 from natxy.siitperf.importing.source import MOST_CONNECTIONS, VALIDATING, Source
@@ -30,15 +28,15 @@ def timing_fields(source: Source) -> list[Field]:
     timing: dict[str, object] = {}
     names = []
     phase1 = arguments.phase1
-    if source.phase2 and source.procedure != "latency" and arguments.duration_s != RFC_TIMING.trial:
+    if source.phase2 and source.procedure != "latency" and arguments.duration_s != DEFAULTS.timing.trial:
         timing["trial"] = f"{arguments.duration_s} s"
         names.append("dur")
     of_phase1 = phase1 is not None and not source.phase2
     drain_ms = phase1.timeout_ms if phase1 and of_phase1 else arguments.timeout_ms
-    if drain_ms != 1000 * RFC_TIMING.drain:
+    if drain_ms != 1000 * DEFAULTS.timing.drain:
         timing["drain"] = f"{drain_ms} ms"
         names.append("T" if of_phase1 else "gto")
-    if phase1 and source.phase2 and (pause_ms := _pause_ms(phase1)) != 1000 * RFC_TIMING.learning_pause:
+    if phase1 and source.phase2 and (pause_ms := _pause_ms(phase1)) != 1000 * DEFAULTS.timing.learning_pause:
         timing["learning_pause"] = f"{pause_ms} ms"
         names.append("D − 1000·N/R − T")
     if phase1 and (source.phase2 or source.procedure in VALIDATING) and phase1.timeout_ms != arguments.timeout_ms:
@@ -79,9 +77,9 @@ def procedure_field(source: Source) -> Field:
 def _tagging(arguments: Arguments) -> dict[str, object]:
     tagging_s = arguments.duration_s - arguments.delay_s
     fields = {
-        "tagged_frames": (arguments.timestamps, LEAST_TAGGED),
-        "warm_up": (f"{arguments.delay_s} s", f"{RFC_TIMING.trial:g} s"),
-        "tagging": (f"{tagging_s} s", f"{RFC_TIMING.trial:g} s"),
+        "tagged_frames": (arguments.timestamps, DEFAULTS.tagged_frames),
+        "warm_up": (f"{arguments.delay_s} s", f"{DEFAULTS.timing.trial:g} s"),
+        "tagging": (f"{tagging_s} s", f"{DEFAULTS.timing.trial:g} s"),
     }
     return {name: value for name, (value, default) in fields.items() if value != default}
 
@@ -141,7 +139,7 @@ def _alpha(source: Source) -> float:
     """Returns the rate of the validation as a share of R: natxy's own, if the arguments have none."""
     arguments = source.arguments
     if arguments is None or arguments.phase1 is None or not _reaches_all(source):
-        return DEFAULT_ALPHA
+        return DEFAULTS.alpha
     return min(1, arguments.rate_fps / arguments.phase1.rate_fps)
 
 
@@ -165,7 +163,7 @@ def _validation(source: Source, arguments: Arguments, phase1: Phase1) -> list[Fi
     if not _reaches_all(source):
         said.append(
             f"rate is {arguments.rate_fps}: rate·dur frames do not reach each connection, so that `alpha` is natxy's "
-            f"{DEFAULT_ALPHA:g}."
+            f"{DEFAULTS.alpha:g}."
         )
         return []
     if arguments.rate_fps > phase1.rate_fps:

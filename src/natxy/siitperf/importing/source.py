@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from natxy.plan.model.terms import Family, TranslationKind
-from natxy.plan.procedures.table_capacity import TableCapacityConfig
+from natxy.api.plans import DEFAULTS
+from natxy.api.terms import Family, TranslationKind
 from natxy.siitperf.arguments import Arguments, flow_space
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import PROCEDURES
@@ -20,7 +20,7 @@ OF_CONNECTIONS: Final = frozenset({"connection-rate", "validated-connection-rate
 VALIDATING: Final = frozenset({"validated-connection-rate", "table-capacity"})
 """Names those of them that read the state table, by a reply to each connection."""
 
-MOST_CONNECTIONS: Final = TableCapacityConfig().max_connections
+MOST_CONNECTIONS: Final = DEFAULTS.max_connections
 """Ends the search for a table's capacity, if the plan does not."""
 
 # What stands for N without arguments.

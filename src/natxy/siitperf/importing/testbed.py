@@ -7,10 +7,10 @@ import re
 from itertools import count
 from typing import Final
 
-from natxy.plan.testbeds.tester_cores import CoresOfTasks, distinct
+from natxy.api.terms import CoresOfTasks
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping
-from natxy.siitperf.sides import Letter, cores_of
+from natxy.siitperf.sides import Letter, cores_of, numbers_of
 
 FILL_IN: Final = "FILL IN"
 """Stands for the name of a device or of a machine, of which it is never one."""
@@ -25,7 +25,7 @@ def testbed_fields(source: Source) -> list[Field]:
         return [Field("testbed", _hardware(source, cores))]
     if cores is None:
         return []
-    if {*distinct(cores)} < source.usable_cores:
+    if numbers_of(cores) < source.usable_cores:
         text = mapping({"kind": "lab", "tester_cores": _tasks(cores)})
         return [Field("testbed", text, _source_of_cores(source))]
     source.differences.append(

@@ -6,10 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.plan.address_presets import RANDOM_PORTS
-from natxy.plan.frames.sizes import SMALLEST_FRAME
-from natxy.plan.model.terms import Family, Order
-from natxy.plan.model.traffic import PortRange
+from natxy.api.plans import DEFAULTS
+from natxy.api.terms import SMALLEST_FRAME, Family, Order, PortRange
 from natxy.siitperf.importing.source import Source
 from natxy.siitperf.importing.text import Field, mapping
 from natxy.siitperf.sides import ORDERS, Direction, active, order_of, port_order, port_range
@@ -41,7 +39,7 @@ def frame_fields(source: Source) -> list[Field]:
 def port_fields(source: Source) -> list[Field]:
     """Returns `ports` and `orders`."""
     first, *others = [_way(source, direction) for direction in source.sending]
-    default = {"source": RANDOM_PORTS.source, "destination": RANDOM_PORTS.destination}
+    default = {"source": DEFAULTS.ports.source, "destination": DEFAULTS.ports.destination}
     ports: dict[str, object] = {
         name: _text(own) for name, own in first.ports.items() if source.stateful or own != default[name]
     }

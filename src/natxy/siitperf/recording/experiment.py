@@ -8,14 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.engine.messages.common import Side
-from natxy.engine.messages.results import TrialResult
-from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment
-from natxy.plan.model.repeat import Repeat
-from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
-from natxy.plan.yaml.loading import plan_of
-from natxy.results.planned import UNKNOWN, UnknownGateway, settings_of
+from natxy.api import PlanError
+from natxy.api.engine import Side, TrialResult
+from natxy.api.plans import Experiment, Repeat, plan_of, procedure_of
+from natxy.api.recording import settings_of, unknown_gateway
 from natxy.siitperf.arguments import LARGEST_RATE_FPS, Arguments, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.importing.plan import import_plan
@@ -25,7 +21,7 @@ from natxy.siitperf.sides import REVERSE
 from natxy.siitperf.trial.lines import direction_of
 from natxy.siitperf.trial.phases import LOSSES, PROCEDURE
 
-_PROCEDURES: Final[Mapping[Program, str]] = {
+_procedure_of: Final[Mapping[Program, str]] = {
     Program.THROUGHPUT: "throughput",
     Program.LATENCY: "latency",
     Program.PDV: "pdv",
@@ -71,8 +67,8 @@ class Part:
         # However many repetitions the script begins, they are all that were asked for, and it chooses the rates.
         stated = {"name": name, "title": title, "repeat": Repeat(at_most=1), "search": None}
         if procedure == LOSSES:
-            stated["procedure"] = FrameLossRateConfig()
-        experiment = planned.model_copy(update={**stated, "gateway": UnknownGateway(driver=UNKNOWN)})
+            stated["procedure"] = procedure_of({"name": LOSSES})
+        experiment = planned.model_copy(update={**stated, "gateway": unknown_gateway()})
         names = {source.first.key: "forward", source.second.key: "reverse", "Preliminary": "phase 1"}
         return cls(experiment, tried_fps, arguments, names)
 
@@ -116,7 +112,7 @@ def _procedure_of_call(conf: Conf, arguments: Arguments) -> str:
         return "connection-rate"
     if arguments.program is Program.PDV and arguments.frame_timeout_ms:
         return "throughput"
-    return _PROCEDURES[arguments.program]
+    return _procedure_of[arguments.program]
 
 
 def _shown(arguments: Arguments, procedure: str) -> str:

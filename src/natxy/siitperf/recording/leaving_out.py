@@ -12,21 +12,25 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment
-from natxy.results import RESULTS_FILE
-from natxy.results.curves import Curve
-from natxy.results.planned import settings_of
-from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, State
-from natxy.results.store import RunStore
-from natxy.results.trials import TrialKind, TrialRecord
-from natxy.run.folder import sole_owner
+from natxy.api import PlanError, RunReader, RunRecord
+from natxy.api.plans import Experiment
+from natxy.api.programs import plain
+from natxy.api.recording import (
+    RESULTS_FILE,
+    Curve,
+    ExperimentRecord,
+    RepetitionRecord,
+    RunStore,
+    State,
+    TrialKind,
+    TrialRecord,
+    settings_of,
+    sole_owner,
+)
 from natxy.siitperf.recording.experiment import STEPPED
 from natxy.siitperf.recording.run import NAME, freely_named, next_number, of_settings
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
 from natxy.siitperf.trial.phases import LEFT_OUT
-from natxy.untrusted.texts import plain
 
 _TITLE: Final = f"{LEFT_OUT}: "
 _NONE_IS_LEFT: Final = "the run has no calls that could be left out"

@@ -15,23 +15,32 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from natxy.errors import NatxyError, PlanError
-from natxy.installation import full_version
-from natxy.plan.caveats import limitation
-from natxy.plan.experiment import Experiment
-from natxy.results import RESULTS_FILE
-from natxy.results.pcap import FOREIGN_FILE, PcapWriter
-from natxy.results.planned import settings_of
-from natxy.results.reader import RunReader
-from natxy.results.records import ExperimentRecord, RepetitionRecord, RunState, State
-from natxy.results.store import RunStore
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
-from natxy.run.folder import make_folder, sole_owner
+from natxy.api import NatxyError, PlanError, RunReader
+from natxy.api.plans import Experiment
+from natxy.api.programs import plain
+from natxy.api.recording import (
+    FOREIGN_FILE,
+    RESULTS_FILE,
+    ExperimentRecord,
+    MachineLoad,
+    PcapWriter,
+    Purpose,
+    RepetitionRecord,
+    RunState,
+    RunStore,
+    State,
+    TrialKind,
+    TrialRecord,
+    describe_machine,
+    full_version,
+    limitation,
+    make_folder,
+    settings_of,
+    sole_owner,
+)
 from natxy.siitperf.recording.experiment import Part
 from natxy.siitperf.recording.steps import DECISIVE, found, with_losses
 from natxy.siitperf.trial.phases import RUN, Phase
-from natxy.system.machine import MachineLoad, describe_machine
-from natxy.untrusted.texts import plain
 
 NAME: Final = "siitperf"
 _SCRIPTS: Final = limitation(

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.engine.messages.results import StreamResult, Verdict
-from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit
-from natxy.procedures.common.traffic import by_direction
-from natxy.results.curves import Axis, Curve
-from natxy.results.records import State
-from natxy.results.store import Step
+from natxy.api.engine import StreamResult, Verdict
+from natxy.api.plans import Experiment
+from natxy.api.recording import Axis, Curve, State, Step, Unit, by_direction
 from natxy.siitperf.trial.phases import LOSSES
 
 DECISIVE: Final = {Verdict.PASS, Verdict.FAIL}

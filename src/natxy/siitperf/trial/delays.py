@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.engine.messages.results import StreamResult
+from natxy.api.engine import StreamResult
 
 _NS: Final = 1e6
 _HIGH_RANK: Final = 0.999

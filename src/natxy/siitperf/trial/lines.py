@@ -12,12 +12,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, TextIO
 
-from natxy.engine.messages.common import Side, StreamRole
-from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
+from natxy.api.engine import Side, StreamResult, StreamRole, TrialResult, Verdict
+from natxy.api.programs import forget, one_line
 from natxy.siitperf.sides import FORWARD, REVERSE
 from natxy.siitperf.trial.requests import PRELIMINARY, Limits
-from natxy.system.interrupts import forget
-from natxy.untrusted.texts import one_line
 
 TESTERS_FAULT: Final = "by the tester's fault this trial proves nothing about the gateway"
 """The first words of the remark on an invalid trial."""

@@ -7,6 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from natxy.api.labs import DUT_MACS
 from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import TrialRequest
@@ -18,7 +19,7 @@ from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.trial.lines import remark, remark_on
-from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
+from natxy.siitperf.trial.neighbors import with_dut_macs
 from natxy.siitperf.trial.trial import STRICT, Test, run
 from tests.support.siitperf_confs import conf_text
 

@@ -14,12 +14,13 @@ from typing import Final
 
 import pytest
 
+from natxy.api.labs import LEFT, RIGHT
 from natxy.siitperf.arguments import parse_arguments
 from natxy.siitperf.conf import Conf, parse_conf
 from natxy.siitperf.keys import KEYS
 from natxy.siitperf.program import Program
 from natxy.siitperf.sides import initiator
-from natxy.siitperf.trial.ports import LEFT, RIGHT, find_tester
+from natxy.siitperf.trial.ports import find_tester
 from natxy.siitperf.trial.programs import UNUSABLE, main
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
 from tests.support.siitperf_confs import CONFS

@@ -11,11 +11,11 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_network, summarize_address_range
 from typing import Final
 
-from natxy.engine.messages.common import IPNetwork, Side
-from natxy.engine.messages.ports import NeighborSide, NeighborsResolve
-from natxy.errors import PlanError
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.terms import Family
+from natxy.api import PlanError
+from natxy.api.engine import NeighborSide, NeighborsResolve, Side
+from natxy.api.labs import DUT_MACS
+from natxy.api.programs import plain
+from natxy.api.terms import AddressRange, Family, IPNetwork
 from natxy.siitperf.arguments import Arguments
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.keys import mac_in
@@ -30,16 +30,12 @@ from natxy.siitperf.sides import (
     networks,
     real_key,
 )
-from natxy.untrusted.texts import plain
-
-DUT_MACS: Final = "NATXY_SIITPERF_DUT_MACS"
-"""The variable that names the gateway's MAC addresses instead of the configuration."""
 
 _LOW_32: Final = 0xFFFF_FFFF
 
 
 def with_dut_macs(conf: Conf, environment: Mapping[str, str]) -> Conf:
-    """Returns the configuration with the gateway's MAC addresses that the environment has, if any.
+    """Returns the configuration with the gateway's MAC addresses that the variable DUT_MACS has, if any.
 
     These keys have no line then. Raises PlanError unless there are two MAC addresses.
     """

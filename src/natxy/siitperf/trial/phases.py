@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from natxy.engine.messages.results import TrialResult
-from natxy.errors import PlanError
-from natxy.plan.model.terms import NAME_EXPECTED, NAME_PATTERN
-from natxy.untrusted.texts import plain
+from natxy.api import PlanError
+from natxy.api.engine import TrialResult
+from natxy.api.programs import plain
+from natxy.api.terms import NAME_EXPECTED, NAME_PATTERN
 
 RUN: Final = "NATXY_SIITPERF_RUN"
 """The variable that names the folder of a run, to which every trial is appended."""

@@ -13,23 +13,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.devices import ring_slots
-from natxy.engine.messages.common import Side
-from natxy.engine.messages.ports import PortMedium, PortSpec
-from natxy.engine.program import find_engine
-from natxy.errors import PlanError
-from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES
-from natxy.plan.model.addresses import USUAL_MTU
-from natxy.plan.testbeds.cores import CoreAssignment, assign_cores
-from natxy.plan.testbeds.tester_cores import distinct
+from natxy.api import PlanError
+from natxy.api.engine import CoreAssignment, PortMedium, PortSpec, Side, assign_cores, find_engine, mtu_for, ring_slots
+from natxy.api.labs import CORES, IO, LEFT, RIGHT
 from natxy.siitperf.cards import PCI, bound_cards
 from natxy.siitperf.conf import FILE, Conf
-from natxy.siitperf.sides import cores_of
+from natxy.siitperf.sides import cores_of, numbers_of
 
-LEFT: Final = "NATXY_SIITPERF_LEFT"
-RIGHT: Final = "NATXY_SIITPERF_RIGHT"
-IO: Final = "NATXY_SIITPERF_IO"
-CORES: Final = "NATXY_SIITPERF_CORES"
 KEEP_OPEN: Final = "NATXY_SIITPERF_KEEP_OPEN_S"
 
 _LONGEST_IDLE_S: Final = 3600
@@ -58,7 +48,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
     elif not all(devices):
         missing = LEFT if not devices[0] else RIGHT
         raise PlanError(f"{missing} is missing; give both {LEFT} and {RIGHT}, or none of them for the first two NICs")
-    mtu = max(USUAL_MTU, longest_frame - ETHERNET_FRAMING_BYTES)
+    mtu = mtu_for(longest_frame)
     io = environment.get(IO) or "af_xdp"
     if io not in {"af_xdp", "af_packet"}:
         raise PlanError(f"{IO} is {io!r}, expected af_xdp or af_packet")
@@ -133,7 +123,7 @@ def _cores(conf: Conf, environment: Mapping[str, str]) -> tuple[CoreAssignment, 
             raise PlanError(f"{CORES} is {given!r}, expected cores of this process ({listed}), such as 1,2")
         return assign_cores(here, [named[word] for word in words], ()), []
     tasks = cores_of(conf)
-    lacking = ", ".join(map(str, sorted({*distinct(tasks or ())} - {*here})))
+    lacking = ", ".join(map(str, sorted((numbers_of(tasks) if tasks else set()) - {*here})))
     if tasks and not lacking:
         return assign_cores(here, tasks, ()), []
     cores = assign_cores(here, None, ())

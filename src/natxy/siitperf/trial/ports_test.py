@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from natxy.api.labs import CORES, IO, LEFT, RIGHT
 from natxy.errors import PlanError
 from natxy.siitperf.conf import parse_conf
-from natxy.siitperf.trial.ports import CORES, IO, KEEP_OPEN, LEFT, RIGHT, find_tester
+from natxy.siitperf.trial.ports import KEEP_OPEN, find_tester
 from tests.support.siitperf_confs import conf_text
 
 CONF = conf_text("nat44", CPU_L_Send="1", CPU_R_Recv="3", CPU_R_Send="2", CPU_L_Recv="1")

@@ -13,10 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from natxy.engine.client import EngineClient
-from natxy.errors import NatxyError
-from natxy.locks.files import Holder, exclusive
-from natxy.plan.model.terms import Family
+from natxy.api import NatxyError
+from natxy.api.engine import EngineClient, Holder, exclusive
+from natxy.api.terms import Family
 from natxy.siitperf.arguments import ArgumentError, ignored, parse_arguments
 from natxy.siitperf.conf import FILE, Conf, ConfError, read_conf
 from natxy.siitperf.program import Program
@@ -134,9 +133,9 @@ def _recorder(test: Test, tester: Tester) -> Record:
     if not given:
         return lambda *_: None
     # They take longer to import than everything else, and most calls do not need them.
+    from natxy.api.recording import MachineLoad
     from natxy.siitperf.recording.experiment import Part
     from natxy.siitperf.recording.run import append, check_folder
-    from natxy.system.machine import MachineLoad
 
     folder = Path(given)
     check_folder(folder)

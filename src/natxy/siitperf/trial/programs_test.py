@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from natxy.api.labs import CORES, DUT_MACS, FLOOR_MS, IO, LEFT, RIGHT
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import EngineDiedError, PlanError
@@ -23,11 +24,11 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.results.reader import RunReader
 from natxy.siitperf.conf import parse_conf
 from natxy.siitperf.program import Program
-from natxy.siitperf.trial.neighbors import DUT_MACS, with_dut_macs
+from natxy.siitperf.trial.neighbors import with_dut_macs
 from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES, check_variables
-from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT, find_tester
+from natxy.siitperf.trial.ports import find_tester
 from natxy.siitperf.trial.programs import BROKEN, UNUSABLE, main
-from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
+from natxy.siitperf.trial.trial import STRICT
 from natxy.siitperf.trial.usage import VARIABLES
 from natxy.untrusted.texts import plain
 from tests.support.command import HANG_S

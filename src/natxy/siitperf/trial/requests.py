@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from natxy.engine.messages.common import Side, StreamRole
-from natxy.engine.messages.requests import (
+from natxy.api.engine import (
     AddressField,
     FlowSpace,
     FrameFormat,
     PortField,
+    Side,
     StreamKind,
+    StreamRole,
     StreamSpec,
     TaggedFrames,
     TrialLimits,
     TrialRequest,
 )
-from natxy.plan.model.address_ranges import AddressRange
-from natxy.plan.model.terms import Family, Order, Selection
+from natxy.api.terms import AddressRange, Family, Order, Selection
 from natxy.siitperf.arguments import ArgumentError, Arguments, Phase1, counts_connections
 from natxy.siitperf.conf import Conf
 from natxy.siitperf.program import Program

@@ -11,25 +11,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from natxy.engine.client import EngineClient
-from natxy.engine.messages.ports import PortsOpen
-from natxy.engine.messages.requests import StreamKind, TrialRequest
-from natxy.engine.messages.results import TrialResult
-from natxy.errors import PlanError
+from natxy.api import PlanError
+from natxy.api.engine import EngineClient, PortsOpen, StreamKind, TrialRequest, TrialResult
+from natxy.api.labs import DUT_MACS, FLOOR_MS
+from natxy.api.programs import plain
 from natxy.siitperf.arguments import Arguments, Phase1
 from natxy.siitperf.conf import FILE, Conf
 from natxy.siitperf.program import Program
 from natxy.siitperf.sides import Direction, active, initiator
 from natxy.siitperf.trial.delays import latency, variation
 from natxy.siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
-from natxy.siitperf.trial.neighbors import DUT_MACS, neighbors_request
+from natxy.siitperf.trial.neighbors import neighbors_request
 from natxy.siitperf.trial.phases import Phase
 from natxy.siitperf.trial.ports import Tester
 from natxy.siitperf.trial.requests import Limits, establish_request, trial_request
-from natxy.untrusted.texts import plain
 
 STRICT: Final = "NATXY_SIITPERF_STRICT"
-FLOOR_MS: Final = "NATXY_SIITPERF_OVERRUN_FLOOR_MS"
 _MOST_FLOOR_MS: Final = 1000
 
 

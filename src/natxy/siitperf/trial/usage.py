@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.shipped import page
+from natxy.api.labs import CORES, DUT_MACS, FLOOR_MS, IO, LEFT, RIGHT
+from natxy.api.programs import page
 from natxy.siitperf.arguments import ARGUMENTS, names_of
 from natxy.siitperf.conf import FILE
 from natxy.siitperf.program import Program
-from natxy.siitperf.trial.neighbors import DUT_MACS
 from natxy.siitperf.trial.phases import PROCEDURE, RUN, SERIES
-from natxy.siitperf.trial.ports import CORES, IO, KEEP_OPEN, LEFT, RIGHT
-from natxy.siitperf.trial.trial import FLOOR_MS, STRICT
+from natxy.siitperf.trial.ports import KEEP_OPEN
+from natxy.siitperf.trial.trial import STRICT
 
 VARIABLES: Final = {
     LEFT: "the left port: an interface, a PCI address or a DPDK device",
