@@ -31,7 +31,11 @@ def resolved(value: str) -> Any:
 
 def test_the_version_is_natxys() -> None:
     assert natxy_siitperf.__version__ == natxy.__version__
-    assert _PROJECT["dependencies"] == [f"natxy=={natxy.__version__}"]
+    needed, *others = _PROJECT["dependencies"]
+    assert needed == f"natxy=={natxy.__version__}"
+    # What natxy itself needs is installed with it, in the versions that natxy takes.
+    of_natxy = tomllib.loads((_FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {*others} <= {*of_natxy["dependencies"]}
 
 
 def test_the_licence_is_natxys() -> None:
