@@ -279,7 +279,8 @@ engine-tests: setup-dev
 
 # The engine is not part of the wheel: it is built against the machine's own libraries, because Debian provides DPDK.
 # A copy of natxy in .venv, which `pip install .` leaves, would go on as it is after `git pull`: the sources replace it.
-.venv/.installed: requirements.txt requirements-build.txt pyproject.toml $(wildcard .venv/lib/python*/site-packages/natxy) \
+.venv/.installed: requirements.txt requirements-build.txt pyproject.toml siitperf/pyproject.toml \
+		$(wildcard .venv/lib/python*/site-packages/natxy .venv/lib/python*/site-packages/natxy_siitperf) \
 		| packages-python
 	@tools/step.sh "installing Python packages into .venv" tools/venv.sh $(PYTHON)
 	@touch $@

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 REPOSITORY: Final = Path(__file__).parents[1]
-_FOLDERS: Final = ("engine", "guest", "src", "tests", "tools")
+_FOLDERS: Final = ("engine", "guest", "siitperf", "src", "tests", "tools")
 # A string that begins its line is a docstring, be it of a field. Of a comment of several lines only the first counts.
 _PYTHON: Final = re.compile(r'\s*r?"""(How|In|Of|That|What|Where|Who|Whose|Why)\b')
 _CPP: Final = re.compile(r"\s*/// (How|In|Of|That|What|Where|Who|Whose|Why)\b")

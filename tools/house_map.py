@@ -5,6 +5,9 @@ A room is a file or a folder. It may import itself and the rooms listed above it
 for types alone count too. Files must not import each other in a circle, and every source file must belong to a room on
 the map.
 
+natxy's other distributions have a table each. They import nothing of natxy but its public API, `src/natxy/api`, and
+natxy names none of them. Only tests may do both.
+
 `python -m tools.house_map` prints a line for each violation and then exits with 1.
 """
 
@@ -21,6 +24,11 @@ from typing import Final
 
 REPOSITORY: Final = Path(__file__).parents[1]
 _ROOMS: Final = re.compile(r"^((?: *`[\w./]+`,?)+) *\|")
+API: Final = "src/natxy/api"
+"""The room of natxy that its other distributions import."""
+_NATXY: Final = "src/natxy"
+_DISTRIBUTIONS: Final = {"natxy_siitperf": "siitperf/src/natxy_siitperf"}
+"""The folders of the packages of natxy's other distributions, by name."""
 _INCLUDE: Final = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
@@ -51,6 +59,26 @@ def violations(imports: Sequence[Import], files: Sequence[str], order: Sequence[
             yield f"{each.importer} imports {each.imported}: {imported} is not above {importer} on the map"
     if circle := _circle(imports):
         yield f"files import each other in a circle: {' -> '.join(circle)}"
+
+
+def crossings(imports: Sequence[Import]) -> Iterator[str]:
+    """Yields a sentence for each import of a distribution's file that leads to natxy beside its public API."""
+    for each in imports:
+        others = any(_is_in(each.importer, folder) for folder in _DISTRIBUTIONS.values())
+        if others and _is_in(each.imported, _NATXY) and not _is_in(each.imported, API):
+            yield f"{each.importer} imports {each.imported}: only {API} is natxy's public API"
+
+
+def mentions(sources: Mapping[str, str]) -> Iterator[str]:
+    """Yields a sentence for each source of natxy that names the package of another distribution, even as text."""
+    for path, text in sources.items():
+        for name in _DISTRIBUTIONS:
+            if _is_in(path, _NATXY) and re.search(rf"\b{name}\b", text):
+                yield f"{path} names {name}: natxy does not need its other distributions, and finds their verbs itself"
+
+
+def _is_in(file: str, folder: str) -> bool:
+    return file.startswith(f"{folder}/")
 
 
 def _room(file: str, order: Sequence[str]) -> str | None:
@@ -87,7 +115,8 @@ def python_imports(sources: Mapping[str, str]) -> list[Import]:
 
 
 def _module(path: str) -> str:
-    return path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    _, _, within = f"/{path}".rpartition("/src/")
+    return within.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def cpp_imports(sources: Mapping[str, str]) -> list[Import]:
@@ -110,9 +139,11 @@ def _sources(folder: str, *endings: str) -> dict[str, str]:
 
 def main() -> int:
     order = rooms((REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    python, cpp = _sources("src/natxy", ".py"), _sources("engine", ".cpp", ".hpp")
+    folders = [_NATXY, *_DISTRIBUTIONS.values()]
+    python = {path: text for folder in folders for path, text in _sources(folder, ".py").items()}
+    cpp = _sources("engine", ".cpp", ".hpp")
     imports = [*python_imports(python), *cpp_imports(cpp)]
-    found = [*dict.fromkeys(violations(imports, [*python, *cpp], order))]
+    found = [*dict.fromkeys([*violations(imports, [*python, *cpp], order), *crossings(imports), *mentions(python)])]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

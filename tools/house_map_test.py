@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.house_map import Import, cpp_imports, main, python_imports, rooms, violations
+from tools.house_map import Import, cpp_imports, crossings, main, mentions, python_imports, rooms, violations
 
 MAP = """
 text about `nothing`
@@ -62,6 +62,42 @@ def test_imports_are_found_in_every_form_and_for_types_alone() -> None:
         ("a.py", "c.py"),
         ("b.py", "d/e.py"),
         ("c.py", "d/e.py"),
+    ]
+
+
+SIITPERF = "siitperf/src/natxy_siitperf"
+
+
+def test_another_distribution_imports_the_public_api_alone() -> None:
+    sources = {
+        f"{SIITPERF}/__init__.py": "",
+        f"{SIITPERF}/a.py": "from natxy.api import PlanError\nfrom natxy.api.engine import Side\n",
+        f"{SIITPERF}/b.py": "from natxy.errors import PlanError\nfrom natxy_siitperf import a\n",
+        f"{SIITPERF}/c.py": "def f():\n    from natxy import __version__\n",
+        f"{SIITPERF}/d.py": "import natxy.apiary\n",
+        "src/natxy/__init__.py": "",
+        "src/natxy/api/__init__.py": "from natxy.errors import PlanError\n",
+        "src/natxy/api/engine.py": "",
+        "src/natxy/apiary.py": "",
+        "src/natxy/errors.py": "",
+    }
+    assert [*crossings(python_imports(sources))] == [
+        f"{SIITPERF}/b.py imports src/natxy/errors.py: only src/natxy/api is natxy's public API",
+        f"{SIITPERF}/c.py imports src/natxy/__init__.py: only src/natxy/api is natxy's public API",
+        f"{SIITPERF}/d.py imports src/natxy/apiary.py: only src/natxy/api is natxy's public API",
+    ]
+
+
+def test_natxy_names_no_other_distribution() -> None:
+    sources = {
+        "src/natxy/a.py": "from natxy_siitperf.conf import Conf\n",
+        "src/natxy/b.py": "def f():\n    return import_module('natxy_siitperf')\n",
+        "src/natxy/c.py": "NAMES = ['natxy-siitperf']\n",
+        f"{SIITPERF}/d.py": "import natxy_siitperf.conf\n",
+    }
+    assert [sentence.split(":")[0] for sentence in mentions(sources)] == [
+        "src/natxy/a.py names natxy_siitperf",
+        "src/natxy/b.py names natxy_siitperf",
     ]
 
 

@@ -17,7 +17,7 @@ failed=()
 parallel=
 # Each process reads the files of all tests that it may get, which takes a core for seconds.
 mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
-	'needs\.LAB|mark\.lab\b' src tests)
+	'needs\.LAB|mark\.lab\b' src siitperf tests)
 # natxys that do not see each other's ledgers set the nice value of this session, and may leave another one.
 niceness=$(sed -n 's/.* nice //p' /proc/self/autogroup 2> /dev/null)
 

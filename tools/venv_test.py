@@ -18,7 +18,9 @@ def test_a_copy_of_natxy_in_the_venv_is_replaced_by_the_sources(tmp_path: Path) 
 
     packages = tmp_path / ".venv/lib/python3.11/site-packages"
     packages.mkdir(parents=True)
-    for moment, name in enumerate(("requirements.txt", "requirements-build.txt", "pyproject.toml", ".venv/.installed")):
+    needed = ("requirements.txt", "requirements-build.txt", "pyproject.toml", "siitperf/pyproject.toml")
+    (tmp_path / "siitperf").mkdir()
+    for moment, name in enumerate((*needed, ".venv/.installed")):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (moment, moment))
     assert not makes_venv()

@@ -40,6 +40,26 @@ class ExtraMissingError(PlanError):
         )
 
 
+class DistributionMissingError(PlanError):
+    """Reports that a distribution beside natxy is not installed, which `what` needs, and what installs it here."""
+
+    page = f"{_PAGE}#for-users-of-siitperf"
+
+    def __init__(self, what: str, distribution: str) -> None:
+        remedy = by_make("setup") if _MAKEFILE.is_file() else f"install it, as {page(self.page)} says"
+        super().__init__(f"{what} needs the distribution {distribution}, which is not installed: {remedy}")
+
+
+class DistributionBrokenError(PlanError):
+    """Reports that a distribution beside natxy, which `what` needs, could not be loaded."""
+
+    page = _PAGE
+
+    def __init__(self, what: str, distribution: str, error: Exception) -> None:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        super().__init__(f"{what} of {distribution} could not be loaded ({why}): install {distribution} again")
+
+
 @cache
 def full_version() -> str:
     """Returns the version, in a clone with its commit, such as `0.1.0+g1a2b3c4d5e6f`, and `.dirty` if files differ."""

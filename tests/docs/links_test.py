@@ -7,8 +7,10 @@ import pytest
 
 from tests.support.pages import PAGES, REPOSITORY, anchors, links
 
+_READMES = sorted(REPOSITORY.glob("siitperf/*.md"))
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+
+@pytest.mark.parametrize("page", [*PAGES, *_READMES], ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in links(page):
         name, _, section = link.partition("#")

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -13,6 +14,7 @@ from natxy import api
 from tests.support.pages import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "reference" / "python.md"
+MODULES: Final = ("engine", "labs", "plans", "procedures", "programs", "recording", "terms", "verbs")
 PLAN = """\
 name: p
 testbed: {kind: simulated}
@@ -49,3 +51,15 @@ def test_the_page_describes_what_there_is() -> None:
     text = PAGE.read_text(encoding="utf-8")
     described = {name for name in api.__all__ if re.search(rf"\b{name}\b", text)}
     assert described == {*api.__all__} - {"Event", "ResolvedPlan"}
+
+
+def test_the_page_describes_the_modules_below() -> None:
+    folder = REPOSITORY / "src" / "natxy" / "api"
+    assert sorted(file.stem for file in folder.glob("[a-z]*.py") if not file.stem.endswith("_test")) == [*MODULES]
+    text = PAGE.read_text(encoding="utf-8")
+    for name in MODULES:
+        assert f"`natxy.api.{name}` " in text
+        module = import_module(f"natxy.api.{name}")
+        public = {each for each in vars(module) if not each.startswith("_") and each in module.__all__}
+        assert public == {*module.__all__}
+        assert [each for each in module.__all__ if not re.search(rf"`{each}\b", text)] == [], name

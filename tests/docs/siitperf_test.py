@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from natxy.plan.yaml.schema import field_names, plan_schema
-from natxy.siitperf.keys import KEYS
-from natxy.siitperf.program import PROCEDURES
-from natxy.siitperf.trial.usage import VARIABLES
+from natxy_siitperf.keys import KEYS
+from natxy_siitperf.program import PROCEDURES
+from natxy_siitperf.trial.usage import VARIABLES
 from tests.support.pages import REPOSITORY
 
 _TEXT: Final = (REPOSITORY / "docs" / "how-to" / "from-siitperf.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from natxy.siitperf.trial.ports import KEEP_OPEN
 from natxy.system.ledger import Ledger
+from natxy_siitperf.trial.ports import KEEP_OPEN
 from tests.support import needs
 from tests.support.processes import cpu_s, is_engine, runs
 from tests.support.siitperf_confs import conf_text
@@ -23,7 +23,7 @@ pytestmark = [needs.ENGINE, pytest.mark.lab]
 
 # Ports that take every frame and never receive one.
 _PORTS: Final = {"NATXY_SIITPERF_LEFT": "net_null0,no-rx=1", "NATXY_SIITPERF_RIGHT": "net_null1,no-rx=1"}
-_PROGRAM: Final = "from natxy.siitperf.trial.programs import throughput; throughput()"
+_PROGRAM: Final = "from natxy_siitperf.trial.programs import throughput; throughput()"
 _PATIENCE_S: Final = 60
 _MOST_KIB: Final = 1 << 20
 

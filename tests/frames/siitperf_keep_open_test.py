@@ -104,7 +104,7 @@ def test_a_killed_call_takes_the_engine_along(router: SiitperfBed) -> None:
         "NATXY_SIITPERF_LEFT": "left", "NATXY_SIITPERF_RIGHT": "right",
         "NATXY_SIITPERF_CORES": ",".join(map(str, router.lab.cores.tester)), **LONG,
     }  # fmt: skip
-    code = "from natxy.siitperf.trial.programs import throughput; throughput()"
+    code = "from natxy_siitperf.trial.programs import throughput; throughput()"
     inside = ["ip", "netns", "exec", namespace_of_tester()]
     with subprocess.Popen(
         [*inside, sys.executable, "-c", code, "84", "200", "600", "500", "2", "2"],

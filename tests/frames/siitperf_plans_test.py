@@ -22,13 +22,13 @@ from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
-from natxy.siitperf.arguments import parse_arguments
-from natxy.siitperf.conf import parse_conf
-from natxy.siitperf.importing.plan import import_plan
-from natxy.siitperf.importing.source import Source
-from natxy.siitperf.program import PROCEDURES
 from natxy.testbeds.lab import DUT_MACS
 from natxy.testbeds.veth import TESTER_MACS
+from natxy_siitperf.arguments import parse_arguments
+from natxy_siitperf.conf import parse_conf
+from natxy_siitperf.importing.plan import import_plan
+from natxy_siitperf.importing.source import Source
+from natxy_siitperf.program import PROCEDURES
 from tests.support import needs
 from tests.support.captured_frames import FourTuple, judge, signature_of, tuple_of
 from tests.support.nat_bed import all_captured, patiently

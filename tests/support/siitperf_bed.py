@@ -23,8 +23,8 @@ from natxy.engine.messages.common import Side
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
 from natxy.plan.testbeds.lab import LabConfig
-from natxy.siitperf.trial.lines import TESTERS_FAULT
 from natxy.testbeds.lab import NetnsLab
+from natxy_siitperf.trial.lines import TESTERS_FAULT
 from tests.support.capture import Direction, captured
 from tests.support.command import HANG_S
 from tests.support.lab_frames import namespace_of_tester
@@ -171,7 +171,7 @@ def run_program(
 ) -> Ended:
     """Runs `tp`, `lat` or `pdv` in a folder, as scripts do."""
     function = {"tp": "throughput", "lat": "latency", "pdv": "pdv"}[program]
-    code = f"from natxy.siitperf.trial.programs import {function}; {function}()"
+    code = f"from natxy_siitperf.trial.programs import {function}; {function}()"
     done = subprocess.run(
         [*(prefix or []), sys.executable, "-c", code, *arguments.split()],
         cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False, timeout=HANG_S,

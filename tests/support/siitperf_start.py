@@ -18,8 +18,8 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
 
 from natxy.plan.gateways.linux import LinuxForwardConfig
-from natxy.siitperf.trial.phases import RUN
-from natxy.siitperf.trial.ports import KEEP_OPEN
+from natxy_siitperf.trial.phases import RUN
+from natxy_siitperf.trial.ports import KEEP_OPEN
 from tests.support.capture import capture_socket
 from tests.support.command import HANG_S
 from tests.support.siitperf_bed import LINKS, SiitperfBed, in_tester, siitperf_bed, variables_of

@@ -17,8 +17,8 @@ from typing import Final
 
 import pytest
 
-from natxy.siitperf.trial.lines import LEFT_LATE
 from natxy.system.process_owner import Owner
+from natxy_siitperf.trial.lines import LEFT_LATE
 from tests.support import needs
 from tests.support.command import HANG_S
 from tests.support.own_ledger import natxy_with_ledger

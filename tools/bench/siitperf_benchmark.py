@@ -23,12 +23,12 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import NeighborsResolve, PortMedium, PortsOpen, PortSpec
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.program import find_engine
-from natxy.siitperf.arguments import parse_arguments
-from natxy.siitperf.conf import parse_conf
-from natxy.siitperf.program import Program
-from natxy.siitperf.trial.neighbors import neighbors_request
-from natxy.siitperf.trial.requests import Limits, trial_request
 from natxy.system.temporary_folder import temporary_folder
+from natxy_siitperf.arguments import parse_arguments
+from natxy_siitperf.conf import parse_conf
+from natxy_siitperf.program import Program
+from natxy_siitperf.trial.neighbors import neighbors_request
+from natxy_siitperf.trial.requests import Limits, trial_request
 from tools.bench.hugepages import reserved
 from tools.bench.peer_benchmark import ROUNDS, SECONDS, Ratio, beside, save, show, summary
 from tools.bench.session import machine_given_back

@@ -29,19 +29,24 @@ echo "making all of it again, in a clean clone"
 different=$(diff --recursive --brief "$made" "$work/again/$made") || fail "a clean clone made other files:"$'\n'"$different"
 echo "A clean clone in another folder made the same $(find "$made" -type f | wc -l) files."
 
-# Installs a file in a fresh venv, which has nothing that natxy does not need, and starts its programs there.
+# Installs files in a fresh venv, which has nothing that natxy does not need, and starts its programs there.
+# try_out NAME FILE...
 try_out() {
-	local venv=$work/venv-$1 file=$2
-	echo "trying $(basename "$file") in a fresh venv"
+	local venv=$work/venv-$1
+	shift
+	echo "trying $(basename -a "$@" | paste -sd ' ') in a fresh venv"
 	{
 		"$python" -m venv --without-pip "$venv" &&
-			.venv/bin/pip --python "$venv/bin/python" install --no-deps -r requirements.txt "$file" &&
+			.venv/bin/pip --python "$venv/bin/python" install --no-deps -r requirements.txt "$@" &&
 			"$venv/bin/natxy-engine" --version && "$venv/bin/natxy-reference" --version &&
 			"$venv/bin/natxy" --version && (cd "$venv" && bin/natxy list plans)
-	} > "$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail "$file does not work"; }
+	} > "$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail "$* does not work"; }
 }
 try_out wheel "$made"/natxy-*.whl
 try_out sdist "$made/natxy-${version%%~*}.tar.gz"
+try_out siitperf "$made"/natxy-*.whl "$made"/natxy_siitperf-*.whl
+{ "$work/venv-siitperf/bin/siitperf-tp" --help && "$work/venv-siitperf/bin/natxy" import --help; } > /dev/null ||
+	fail "natxy-siitperf does not work"
 
 [ "$tools/.installed" -nt requirements-release.txt ] || {
 	tools/step.sh "making a venv for the bill of materials" "$python" -m venv "$tools"

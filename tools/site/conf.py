@@ -24,7 +24,7 @@ release = _version[1] if _version else ""
 extensions = ["myst_parser"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/**/*.md"]
-exclude_patterns = [".*", "build", "engine", "guest", "plans", "runs", "src", "tests", "tools"]
+exclude_patterns = [".*", "build", "engine", "guest", "plans", "runs", "siitperf", "src", "tests", "tools"]
 # MyST makes the anchors of headings as GitHub does.
 myst_heading_anchors = 4
 highlight_language = "none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the command `natxy` from its verbs, each of which has a file."""
+"""Assembles the command `natxy` from its verbs, each of which has a file, and from those of other distributions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
+from natxy.cli.added import Program
 from natxy.cli.calibrate import calibrate
 from natxy.cli.campaign.campaign import campaign
 from natxy.cli.check import check
@@ -36,15 +37,12 @@ from natxy.cli.report import report
 from natxy.cli.resume import resume
 from natxy.cli.run import run
 from natxy.cli.selftest import selftest
-from natxy.cli.siitperf.import_conf import import_conf
-from natxy.cli.siitperf.install import install_siitperf
-from natxy.cli.siitperf.leave_out import leave_out_call
 from natxy.installation import full_version
 
 # Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
 completion_init()
 app = typer.Typer(
-    cls=Group,
+    cls=Program,
     help="Benchmark NAT gateways, translators and routers (RFC 2544, RFC 4814, RFC 8219, RFC 9693).",
     no_args_is_help=True,
     add_completion=False,
@@ -59,9 +57,6 @@ for verb in (
 app.command("help", cls=Verb)(show_help)
 app.command("list", cls=Verb)(list_names)
 app.command("compare", cls=Verb)(compare_runs)
-app.command("import", cls=Verb)(import_conf)
-app.command("install-siitperf", cls=Verb)(install_siitperf)
-app.command("leave-out", cls=Verb)(leave_out_call)
 _lab = typer.Typer(cls=Group, help="Keep the lab of a plan for programs of your own.", no_args_is_help=True)
 _lab.command("up", cls=Verb)(lab_up)
 _lab.command("down", cls=Verb)(lab_down)

@@ -106,7 +106,7 @@ def verbs_and_words(context: typer.Context) -> list[str]:
     verbs = program.command.commands if program else {}
     if given := context.params.get("words"):
         return list(getattr(verbs.get(given[0]), "commands", {}))
-    return [*verbs, *words()]
+    return [*(name for name, verb in verbs.items() if not verb.hidden), *words()]
 
 
 def _paths(incomplete: str, pattern: str) -> list[str]:

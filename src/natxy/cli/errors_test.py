@@ -19,7 +19,6 @@ from natxy.cli.guide.usage import PAGES
 from natxy.dut.transport.ssh import UnreachableError
 from natxy.errors import NatxyError, PlanFileError
 from natxy.shipped import DOCS, page
-from natxy.siitperf.conf import ConfError
 from tests.support.command import HANG_S
 from tests.support.pages import anchors
 
@@ -50,7 +49,7 @@ def kinds(kind: type[NatxyError]) -> Iterator[type[NatxyError]]:
 
 def test_every_error_names_a_page_that_exists(capfd: pytest.CaptureFixture[str]) -> None:
     found = [*kinds(NatxyError)]
-    assert {ConfError, PlanFileError, UnreachableError} < {*found}
+    assert {PlanFileError, UnreachableError} < {*found}
     for kind in found:
         file, _, section = kind.page.partition("#")
         assert (DOCS / file).is_file(), kind

@@ -19,12 +19,11 @@ from natxy.plan.draws import expected_distinct
 from natxy.plan.frames.background import Background
 from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames
 from natxy.plan.frames.mix import Mix, mean_bytes, mix_sizes
-from natxy.plan.frames.sizes import ETHERNET_FRAMING_BYTES, line_rate_fps
+from natxy.plan.frames.sizes import line_rate_fps, mtu_for
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import Kinds
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import (
-    USUAL_MTU,
     AddressPlan,
     AddressPreset,
     IPNetwork,
@@ -180,7 +179,7 @@ class Experiment(PlanModel):
             pool=self.addresses.pool,
             background=self.background.links if self.background else None,
             further=tuple(LinkPair(left=each.left, right=each.right) for each in self.addresses_of_pairs[1:]),
-            mtu=max(USUAL_MTU, longest - ETHERNET_FRAMING_BYTES) + max(form.spare_mtu for form in self.forms_of_links),
+            mtu=mtu_for(longest) + max(form.spare_mtu for form in self.forms_of_links),
         )
 
     @property

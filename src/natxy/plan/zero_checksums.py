@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 
@@ -27,7 +28,14 @@ def to_ipv6(families: tuple[Family, Family]) -> Directions | None:
     return Directions.REVERSE if families[0] == Family.IPV6 else Directions.FORWARD
 
 
-def sentence(driver: str) -> str:
+def tolerance_needed(gateway: GatewayModel, families: tuple[Family, Family]) -> dict[str, str]:
+    """Returns the `loss_tolerance` of searches through a gateway between the left and the right side, by direction;
+    nothing if it needs none."""
+    direction = to_ipv6(families) if gateway.sends_zero_checksums else None
+    return {direction.value: TOLERANCE_TEXT} if direction else {}
+
+
+def why_tolerance(driver: str) -> str:
     """Returns what such a gateway does, without a full stop."""
     return f"{driver} sends one frame in {_FRAMES_PER_ZERO:,} to IPv6 with a UDP checksum of 0"
 
@@ -46,8 +54,8 @@ def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
         for driver, direction in sorted(directions, key=str):
             if direction and _is_intolerant(experiment, direction):
                 text = (
-                    f"{sentence(driver)}, which counts as lost, so that the search finds how short its trials have to "
-                    f"be; set `loss_tolerance: {{{direction}: {TOLERANCE_TEXT}}}`"
+                    f"{why_tolerance(driver)}, which counts as lost, so that the search finds how short its trials "
+                    f"have to be; set `loss_tolerance: {{{direction}: {TOLERANCE_TEXT}}}`"
                 )
                 found.setdefault(text, []).append(experiment.name)
     return found

@@ -33,6 +33,11 @@ class UnknownGateway(GatewayModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+def unknown_gateway() -> UnknownGateway:
+    """Returns the settings of a gateway that natxy neither set up nor knows."""
+    return UnknownGateway(driver=UNKNOWN)
+
+
 def settings_of(experiment: Experiment, *without: str) -> dict[str, Any]:
     """Returns the experiment as a run stores it, with the plan's field names and without the fields `without`."""
     return dumped(experiment, exclude_none=True, exclude=set(without))

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests what an installed package has beside its programs: man pages without a warning, the documentation, and completion
-# as bash, zsh and fish start it by themselves. fresh/deb.sh runs it in a root of Debian.
+# Tests what an installed package has beside its programs: natxy-siitperf, man pages without a warning, the documentation,
+# and completion as bash, zsh and fish start it by themselves. fresh/deb.sh runs it in a root of Debian.
 set -euo pipefail
 cd /tmp
 
 natxy --version
 natxy-engine --version
 [ "$(natxy list plans | wc -l)" -gt 5 ]
+natxy install-siitperf build
+build/siitperf-tp --help > /dev/null
+natxy import --help > help
+grep -x " *Write a plan from siitperf's configuration." help
 for page in /usr/share/man/man1/natxy*.1.gz; do
 	man --warnings=all "$page" > page 2> warnings
 	[ -s page ] && [ ! -s warnings ] || { echo "$page:"; cat warnings; exit 1; }

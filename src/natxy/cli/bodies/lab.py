@@ -7,10 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from natxy.siitperf.trial.neighbors import DUT_MACS
-from natxy.siitperf.trial.ports import CORES, IO, LEFT, RIGHT
-from natxy.siitperf.trial.trial import FLOOR_MS
 from natxy.standing.labs import StandingLab
+from natxy.standing.variables import CORES, DUT_MACS, FLOOR_MS, IO, LEFT, RIGHT
 from natxy.system.process_owner import Owner
 
 # A lab's sender shares its machine with the gateway.

@@ -16,7 +16,7 @@ from natxy.dut.registry import SINGLE_GATEWAYS
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
-from natxy.plan.zero_checksums import TOLERANCE_TEXT, to_ipv6
+from natxy.plan.zero_checksums import tolerance_needed
 from natxy.shipped import schema_comment
 
 # As it is, it is the kernel as a router, so that the plan can be tried before it is filled in.
@@ -214,8 +214,9 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
         return
 
     through = {"gateway": _settings(gateway, guest, answers)} | ({"translation": kind} if kind else {})
-    translated = to_ipv6(TranslationKind(kind).families) if kind and gateway.sends_zero_checksums else None
-    tolerated = {"loss_tolerance": f"{{{translated}: {TOLERANCE_TEXT}}} # UDP checksums of 0"} if translated else {}
+    tolerance = tolerance_needed(gateway, TranslationKind(kind).families) if kind else {}
+    written = ", ".join(f"{direction}: {share}" for direction, share in tolerance.items())
+    tolerated = {"loss_tolerance": f"{{{written}}} # UDP checksums of 0"} if tolerance else {}
     over = "Throughput."
     if gateway.keeps_connections:
         made = {**through, **tolerated, **new}

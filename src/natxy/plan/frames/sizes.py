@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.model.terms import Family
 
 # The header and the FCS, which an MTU does not include.
@@ -26,3 +27,8 @@ def line_rate_fps(line_bps: float, frame_size: float) -> float:
     Where the gateway changes the size, `frame_size` is the longer one (RFC 8219 §7.1); of a mix, it is the mean.
     """
     return line_bps / (8 * (frame_size + ETHERNET_OVERHEAD_BYTES))
+
+
+def mtu_for(longest_frame: int) -> int:
+    """Returns the MTU of links that carry frames of up to this size; it is never below the usual one."""
+    return max(USUAL_MTU, longest_frame - ETHERNET_FRAMING_BYTES)

@@ -20,6 +20,9 @@ class Problem:
     location: Location
     message: str
 
+    def __str__(self) -> str:
+        return f"{field_path(self.location)}: {self.message}"
+
 
 class PlanProblems(Exception):
     """Reports all errors that a step of loading found.

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Lets siitperf's users move in: reads its configuration, and writes plans that measure the same."""
