@@ -62,6 +62,7 @@ TupleSpace<F> space_of(const Variation& variation) {
 struct Shape {
   Form form = Form::udp;
   std::vector<std::size_t> sizes;
+  Softwire softwire{};
 
   [[nodiscard]] SizeCycle cycle(Family family) const {
     return SizeCycle(sizes.empty() ? std::vector{layout_of(form, family).smallest_frame()} : sizes);
@@ -73,7 +74,8 @@ std::unique_ptr<FrameSource> frames_of(const Shape& shape, std::unique_ptr<FlowS
   std::unique_ptr<FrameSource> frames;
   with_layout(shape.form, F, [&]<Layout L>() {
     if constexpr (L.family == F) {
-      const FrameSettings settings{.source_mac = kMac, .destination_mac = kMac, .run_id = kRunId};
+      const FrameSettings settings{
+          .source_mac = kMac, .destination_mac = kMac, .run_id = kRunId, .softwire = shape.softwire};
       frames = make_frame_source<L>(shape.form, shape.cycle(F), settings, std::move(flows));
     }
   });

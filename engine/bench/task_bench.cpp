@@ -131,7 +131,13 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
     payloads.push_back(layout_of(shape.form, F).payload_bytes(sizes.of(i)));
   }
   std::vector<Receiver::Stream> streams;
-  streams.push_back({true, shape.form, F, kManyFrames, SizeCycle(payloads), std::nullopt, false, std::move(check)});
+  streams.push_back({.expected = true,
+                     .form = shape.form,
+                     .family = F,
+                     .frames = kManyFrames,
+                     .payloads = SizeCycle(payloads),
+                     .check = std::move(check),
+                     .softwire = shape.softwire});
   const std::uint64_t now = now_ticks();
   Receiver receiver(port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                     {now, now + clock.ticks(kLongest_s)}, clock);
@@ -203,9 +209,22 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
     });
   };
   // Seven small frames, four of medium size and a long one; beside them, frames of their mean size.
-  add_shape("imix", {Form::udp, {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}});
-  add_shape("383", {Form::udp, {383}});
-  if (F == Family::ipv6) add_shape("options", {Form::both_options, {}});
+  add_shape("imix", {Form::udp, {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}, {}});
+  add_shape("383", {Form::udp, {383}, {}});
+  if (F == Family::ipv6) add_shape("options", {Form::both_options, {}, {}});
+  if (F == Family::ipv4) {
+    // Subscribers of DS-Lite or lw4o6 behind one core; beside them, plain frames of the same size.
+    const Softwire softwire = {.core = 1,
+                               .subscribers = {.high = 0x2001'0002'0000'0000,
+                                               .address_mask = 0xFFFF,
+                                               .address_shift = 8,
+                                               .psid_mask = 0xF,
+                                               .psid_drop = 12,
+                                               .psid_shift = 4,
+                                               .identifier = true}};
+    add_shape("softwire", {Form::softwire_from_edge, {}, softwire});
+    add_shape("104", {Form::udp, {104}, {}});
+  }
 }
 
 double seconds_of(const Schedule& schedule) {

@@ -41,6 +41,10 @@ constexpr std::array<std::string_view, kFrameKinds> kNames = {
     "other_ipv6",
     "other_ethertype",
     "malformed",
+    "not_in_softwire",
+    "in_softwire",
+    "wrong_softwire",
+    "headers_in_softwire",
     "other_vlan",
 };
 
@@ -152,6 +156,13 @@ void classify_ipv6(Bytes bytes, Classified& result) {
       return;
     case kProtocolIcmpv6:
       result.kind = icmpv6_kind(packet->payload);
+      return;
+    case kProtocolIpv4:
+      result.outer = packet->header.data();
+      result.between = static_cast<std::size_t>(packet->payload.data() - packet->header.data()) - kIpv6Bytes;
+      classify_ipv4(packet->payload, result);
+      // An address request or an error within a softwire is not meant for the tester.
+      if (result.kind != FrameKind::test && result.kind != FrameKind::corrupt_test) result.kind = FrameKind::in_softwire;
       return;
     case kProtocolTcp:
       result.kind = FrameKind::tcp;

@@ -43,6 +43,10 @@ enum class FrameKind : std::uint8_t {
   other_ipv6,
   other_ethertype,
   malformed,
+  not_in_softwire,     // a test frame whose stream arrives in a softwire
+  in_softwire,         // a test frame whose stream does not, or what else is in one
+  wrong_softwire,      // a test frame whose outer addresses are not those of its subscriber
+  headers_in_softwire, // a test frame with something between its outer and its inner header
   other_vlan,  // without the tag of the port that received it, whatever it is else
   count_,
 };
@@ -51,7 +55,7 @@ inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::c
 
 std::string_view name_of(FrameKind kind);
 
-/// Points to a UDP datagram and its IP packet within a received frame, which must outlive the Datagram.
+/// Points to a UDP datagram and its inner IP packet within a received frame, which must outlive the Datagram.
 struct Datagram {
   const std::uint8_t* ip = nullptr;
   const std::uint8_t* udp = nullptr;
@@ -69,13 +73,15 @@ struct Datagram {
   }
 };
 
-/// Holds the classification of a frame.
+/// Holds the classification of a frame. Of a packet in another one, it is that of the inner packet.
 struct Classified {
   FrameKind kind = FrameKind::malformed;
   Family family = Family::ipv4;
   // Set for `test` and `corrupt_test` only:
   std::uint16_t payload_bytes = 0;  // of the UDP datagram
   Datagram datagram;
+  const std::uint8_t* outer = nullptr;  // the IPv6 header that the packet is in, if it is in one
+  std::size_t between = 0;              // bytes between this header and the packet
 };
 
 /// Classifies an untrusted frame, given without its FCS. It reads nothing outside `frame`.

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "form/frame_writer.hpp"
+#include "form/test_frames.hpp"
 #include "packet/neighbor_messages.hpp"
 
 namespace natxy {
@@ -36,6 +37,30 @@ TEST(Classifier, AnyFlippedBitBehindTheLinkHeaderIsNoticed) {
       EXPECT_NE(classify(frame).kind, FrameKind::test) << "bit " << bit;
     }
   }
+}
+
+TEST(Classifier, APacketInASoftwireIsThatWithin) {
+  const Bytes up = plain_frame({Form::softwire_from_edge, Family::ipv4}, 128);
+  const Classified judged = classify(up);
+  EXPECT_EQ(judged.kind, FrameKind::test);
+  EXPECT_EQ(judged.family, Family::ipv4);
+  EXPECT_EQ(judged.outer, &up[kEthernetBytes]);
+  EXPECT_EQ(judged.datagram.ip, &up[kEthernetBytes + kIpv6Bytes]);
+  EXPECT_EQ(judged.between, 0U);
+  // Linux's encapsulation limit is an option of 8 bytes (RFC 2473 §5.1).
+  Bytes limited = up;
+  const Bytes option = {kProtocolIpv4, 0, 4, 1, 4, 1, 0, 0};
+  limited.insert(limited.begin() + kEthernetBytes + kIpv6Bytes, option.begin(), option.end());
+  limited[kEthernetBytes + 6] = kProtocolDestinationOptions;
+  store_be16(&limited[kEthernetBytes + 4], static_cast<std::uint16_t>(load_be16(&up[kEthernetBytes + 4]) + 8));
+  EXPECT_EQ(classify(limited).kind, FrameKind::test);
+  EXPECT_EQ(classify(limited).between, 8U);
+  Bytes spoiled = up;
+  spoiled.back() ^= 1;
+  EXPECT_EQ(classify(spoiled).kind, FrameKind::corrupt_test);
+  Bytes other = up;
+  other[kEthernetBytes + kIpv6Bytes + 9] = kProtocolTcp;
+  EXPECT_EQ(classify(other).kind, FrameKind::in_softwire);
 }
 
 TEST(Classifier, APaddedFrameIsJudgedByItsIpLength) {

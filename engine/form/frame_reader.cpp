@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "form/frame_reader.hpp"
 
+#include <algorithm>
+
 #include "form/frame_settings.hpp"
 
 namespace natxy {
 
-FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream)
+FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream,
+                         const Softwire& softwire)
     : form_{form},
       family_{family},
+      ip_at_{layout_of(form, family).ip()},
       udp_at_{layout_of(form, family).udp()},
-      bytes_{udp_at_ + kUdpBytes + payload_bytes} {
+      bytes_{udp_at_ + kUdpBytes + payload_bytes},
+      subscribers_{softwire.subscribers} {
   const Layout layout = layout_of(form, family);
   last_at_ = udp_at_ + (bytes_ - udp_at_ - 1) / 8 * 8;
   last_shift_ = static_cast<unsigned>(8 * (last_at_ + 8 - bytes_));
@@ -17,22 +22,27 @@ FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, st
   pseudo_header_ = std::uint64_t{__builtin_bswap16(kProtocolUdp)} + __builtin_bswap16(datagram);
 
   // Words of 16 bytes are loaded from the extension headers on.
-  std::array<std::uint8_t, Layout{Family::ipv6, kMostExtensionBytes}.end() + sizeof(TwoWords)> value{};
+  constexpr std::size_t kMost = std::max(Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end());
+  std::array<std::uint8_t, kMost + sizeof(TwoWords)> value{};
   auto known = value;
-  fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id}, value);
+  fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id, .softwire = softwire}, value);
   known_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
   const auto know = [&](std::size_t at, std::size_t bytes) { std::fill_n(known.begin() + at, bytes, 0xFF); };
   // Routers and translators may change all other fields of the IP header.
-  constexpr std::size_t kIp = Layout::ip();
   know(kHeadersAt, 2);
+  if (layout.outer != Outer::none) {
+    known.at(kEthernetBytes) = 0xF0;
+    know(kEthernetBytes + 4, 3);
+    know(kEthernetBytes + (layout.outer == Outer::from_edge ? 24 : 8), sizeof(uint128));
+  }
   if (family == Family::ipv4) {
-    know(kIp, 1);
-    know(kIp + 2, 2);
-    store_be16(known.data() + kIp + 6, kIpv4FragmentMask);
-    know(kIp + 9, 1);
+    know(ip_at_, 1);
+    know(ip_at_ + 2, 2);
+    store_be16(known.data() + ip_at_ + 6, kIpv4FragmentMask);
+    know(ip_at_ + 9, 1);
   } else {
-    known.at(kIp) = 0xF0;
-    know(kIp + 4, 3);
+    known.at(ip_at_) = 0xF0;
+    know(ip_at_ + 4, 3);
     know(layout.extensions(), layout.extension_bytes);
   }
   know(layout.udp() + 4, 2);
@@ -42,7 +52,7 @@ FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, st
   const auto known_at = [&]<class Bytes>(Known<Bytes>& here, std::size_t at) {
     here = {load_raw<Bytes>(known.data() + at), load_raw<Bytes>(value.data() + at)};
   };
-  known_at(headers_, kHeadersAt);
+  for (std::size_t i = 0; i < kPieces; ++i) known_at(headers_.at(i), kHeadersAt + 16 * i);
   known_at(datagram_, layout.udp());
   known_at(extensions_, layout.extensions());
   for (std::size_t i = layout.extension_bytes; i < sizeof(TwoWords); i += 8) extensions_.bits[i / 8] = 0;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "form/forms.hpp"
+#include "form/softwire.hpp"
 #include "packet/burst.hpp"
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
@@ -33,7 +34,9 @@ class FrameReader {
  public:
   using Frame = std::span<const std::uint8_t>;
 
-  FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream);
+  /// `softwire`: that of a form which has one. Frames of other softwires are not the stream's.
+  FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream,
+              const Softwire& softwire = {});
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   /// `classify` classifies all of them as test frames, and maybe others, too.
@@ -49,7 +52,8 @@ class FrameReader {
     });
   }
 
-  /// Returns the offset of the UDP header in a frame that has been read.
+  /// Returns the offset of the IP header with the addresses, and of the UDP header, in a frame that has been read.
+  [[nodiscard]] std::size_t ip_at() const { return ip_at_; }
   [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
   /// Returns the length of such a frame, without the FCS.
   [[nodiscard]] std::size_t length() const { return bytes_; }
@@ -66,6 +70,8 @@ class FrameReader {
   };
 
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
+  // The pieces of 16 bytes in which the headers of a frame in a softwire are compared, up to the ports.
+  static constexpr std::size_t kPieces = (kFromEdge.udp() - kHeadersAt + 15) / 16;
 
   /// Describes the words up to the end of the signature by which four frames are read.
   template <Layout L>
@@ -76,6 +82,11 @@ class FrameReader {
     static constexpr std::size_t kCount = (L.end() - kIp + 15) / 16 * 2;
     static constexpr std::size_t kFirst = L.end() - 8 * kCount;
     static constexpr std::size_t kHeader = (kIp - kFirst) / 8;
+    // The last two bytes before the IPv4 header, and its start.
+    static constexpr std::size_t kIpv4 = (L.ip() - 2 - kFirst) / 8;
+    // The word with the first six bytes of a subscriber's outer address.
+    static constexpr std::size_t kSubscriber =
+        (kEthernetBytes + (L.outer == Outer::from_core ? 24 : 8) - 2 - kFirst) / 8;
     // The end of the destination address, and what follows it.
     static constexpr std::size_t kAddressesEnd = kHeader + (L.extensions() - 6 - kIp) / 8;
     // The last four: six bytes and the source port; the destination port, the length, the checksum and the start of the
@@ -85,7 +96,10 @@ class FrameReader {
     // Those with known bits. The bytes before IPv6's are compared apart.
     static constexpr auto kKnown = [] {
       if constexpr (L.family == Family::ipv4) {
-        return std::array<std::size_t, 4>{0, 1, kPorts + 1, kPorts + 2};
+        constexpr std::size_t kOfOuter = L.outer_bytes() / 8;
+        std::array<std::size_t, 4 + kOfOuter> known{kIpv4, kIpv4 + 1, kPorts + 1, kPorts + 2};
+        for (std::size_t i = 0; i < kOfOuter; ++i) known[4 + i] = kHeader + i;
+        return known;
       } else {
         constexpr std::size_t kOfExtensions = L.extension_bytes == 0 ? 0 : L.extension_bytes / 8 + 1;
         std::array<std::size_t, 3 + kOfExtensions> known{kHeader, kPorts + 1, kPorts + 2};
@@ -120,7 +134,11 @@ class FrameReader {
   [[nodiscard]] bool has(Frame frame) const {
     if (frame.size() < bytes_) return false;
     const std::uint8_t* bytes = frame.data();
-    TwoWords differences = headers_.differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
+    TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
+    if constexpr (L.outer != Outer::none) {
+      for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
+      differences[0] |= subscriber_differences<L>(bytes);
+    }
     if constexpr (L.extension_bytes != 0) differences |= extensions_.differences_at(bytes + L.extensions());
     if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + L.udp() + 6) == 0) return false;
     // The UDP checksum covers the addresses, and everything behind the extension headers.
@@ -131,13 +149,47 @@ class FrameReader {
     for (; at < last_at_; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     sum.add(load_raw<std::uint64_t>(bytes + bytes_ - 8) >> last_shift_);
     if constexpr (L.family == Family::ipv4) {
-      OnesSum header{load_raw<std::uint32_t>(bytes + kEthernetBytes + 16)};
-      header.add(load_raw<std::uint64_t>(bytes + kEthernetBytes));
-      header.add(load_raw<std::uint64_t>(bytes + kEthernetBytes + 8));
+      OnesSum header{load_raw<std::uint32_t>(bytes + L.ip() + 16)};
+      header.add(load_raw<std::uint64_t>(bytes + L.ip()));
+      header.add(load_raw<std::uint64_t>(bytes + L.ip() + 8));
       return is_intact(sum.value) && is_intact(header.value);
     } else {
       return is_intact(sum.value);
     }
+  }
+
+  /// Returns the bits in which the outer address of a frame's subscriber differs from that of its inner address and
+  /// port.
+  template <Layout L>
+  [[nodiscard]] std::uint64_t subscriber_differences(const std::uint8_t* bytes) const {
+    constexpr bool kFromIt = L.outer == Outer::from_edge;
+    const std::uint64_t address = load_be32(bytes + L.addresses() + (kFromIt ? 0 : 4));
+    const std::uint64_t port = load_be16(bytes + L.udp() + (kFromIt ? 0 : 2));
+    const std::uint8_t* outer = bytes + kEthernetBytes + (kFromIt ? 8 : 24);
+    return (load_be64(outer) ^ subscribers_.high_of(address, port)) |
+           (load_be64(outer + 8) ^ subscribers_.low_of(address, port));
+  }
+
+  /// Returns the same for four frames, of which `words` are the words that Words<L> describes.
+  template <Layout L, std::size_t kCount>
+  [[nodiscard]] FourWords subscriber_differences(const std::array<FourWords, kCount>& words) const {
+    using In = Words<L>;
+    // Numbers, with the first byte as the highest.
+    const FourWords end = swapped_bytes(words[In::kAddressesEnd]);
+    FourWords address, port;
+    if constexpr (L.outer == Outer::from_edge) {
+      address = (swapped_bytes(words[In::kIpv4 + 1]) & 0xFFFF) << 16 | end >> 48;
+      port = end & 0xFFFF;
+    } else {
+      address = end >> 16 & 0xFFFF'FFFF;
+      port = swapped_bytes(words[In::kPorts + 1]) >> 48;
+    }
+    const FourWords high = subscribers_.high_of(address, port);
+    const FourWords low = subscribers_.low_of(address, port);
+    constexpr std::size_t kAt = In::kSubscriber;
+    return ((swapped_bytes(words[kAt]) & kMask48) ^ high >> 16) |
+           (swapped_bytes(words[kAt + 1]) ^ (high << 48 | low >> 16)) |
+           ((swapped_bytes(words[kAt + 2]) >> 48) ^ (low & 0xFFFF));
   }
 
   /// Reads the signatures of four frames into the lanes from `lane` on, if `has` is true for each; otherwise returns
@@ -155,7 +207,7 @@ class FrameReader {
     // Of a word, 48 bits are added as they are, so that no sum overflows.
     const FourWords end = words[In::kCount - 1];
     FourWords addresses = words[In::kAddressesEnd] & kMask48;
-    if constexpr (L.family == Family::ipv4) addresses += words[1] >> 48;
+    if constexpr (L.family == Family::ipv4) addresses += words[In::kIpv4 + 1] >> 48;
     if constexpr (L.family == Family::ipv6) {
       constexpr std::size_t kIn = In::kHeader;
       const FourWords high = (words[kIn + 1] >> 32) + (words[kIn + 2] >> 32) + (words[kIn + 3] >> 32);
@@ -169,11 +221,12 @@ class FrameReader {
     // The sums are below 2^52, so that quotients by 0xFFFF are below 2^48; other products are not.
     FourWords quotient = sum * -kMostMultiple;
     if constexpr (L.family == Family::ipv4) {
-      quotient |= (addresses + (words[0] >> 16) + (words[1] & kMask48)) * -kMostMultiple;
+      quotient |= (addresses + (words[In::kIpv4] >> 16) + (words[In::kIpv4 + 1] & kMask48)) * -kMostMultiple;
     }
     FourWords wrong = quotient & ~kMask48;
     for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
     wrong |= (words[In::kPorts + 1] & 0xFFFF'0000'0000) == 0;
+    if constexpr (L.outer != Outer::none) wrong |= subscriber_differences<L>(words);
     if (any(wrong)) return false;
     const FourWords last = swapped_bytes(end);
     const FourWords sequence = (swapped_bytes(words[In::kCount - 2]) << 16 | last >> 48) & kMask48;
@@ -210,19 +263,21 @@ class FrameReader {
 
   Form form_;
   Family family_;
+  std::size_t ip_at_;
   std::size_t udp_at_;
   std::size_t bytes_;
   std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the UDP header on
   unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
   std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
   std::uint64_t known_ = 0;          // the same with the known bits of the signature
-  Known<TwoWords> headers_;
+  std::array<Known<TwoWords>, kPieces> headers_;  // without an outer header, the first piece alone
   Known<TwoWords> datagram_;  // the UDP header and the start of the signature
   Known<TwoWords> extensions_;
   static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
   Known<std::uint32_t> start_;               // of the headers
   Known<std::uint32_t> stream_;              // in the signature, with its magic
-  std::array<Known<FourWords>, 6> words_{};  // those of Words::kKnown
+  std::array<Known<FourWords>, 9> words_{};  // those of Words::kKnown
+  SubscriberRule subscribers_;
 };
 
 }  // namespace natxy

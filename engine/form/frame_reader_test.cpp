@@ -17,7 +17,7 @@ constexpr std::uint64_t kTime = 0x0102'0304'0506;
 
 /// Makes the reader of the frames that `plain_frame` builds.
 FrameReader reader_of(const FormInFamily& of, std::size_t size) {
-  return {of.form, of.family, of.layout().payload_bytes(size), kRun, kStream};
+  return {of.form, of.family, of.layout().payload_bytes(size), kRun, kStream, kSoftwire};
 }
 
 std::size_t leading(const FrameReader& reader, const std::vector<Bytes>& bytes) {
@@ -34,6 +34,7 @@ TEST(FrameReader, RecognisesItsStreamsFramesOfAnyLength) {
       ASSERT_EQ(leading(reader, {bytes}), 1U) << each << size;
       ASSERT_EQ(leading(reader, std::vector(7, bytes)), 7U) << each << size;
       ASSERT_EQ(bytes.data() + reader.udp_at(), classify(bytes).datagram.udp);
+      ASSERT_EQ(bytes.data() + reader.ip_at(), classify(bytes).datagram.ip);
     }
   }
 }
@@ -43,11 +44,11 @@ TEST(FrameReader, ReadsEachSignatureIntoItsLane) {
     std::vector<Bytes> bytes;
     bytes.reserve(kBurst);
     const auto sequence = [](std::uint64_t i) { return 0x1122'3344'5566 + i * 0x0101'0101'0101; };
-    for (std::size_t i = 0; i < kBurst; ++i) bytes.push_back(plain_frame(each, 100, sequence(i), kTime));
+    for (std::size_t i = 0; i < kBurst; ++i) bytes.push_back(plain_frame(each, kSmallSize, sequence(i), kTime));
     const std::vector<FrameReader::Frame> frames(bytes.begin(), bytes.end());
     for (std::size_t count = 0; count <= kBurst; ++count) {
       SignatureLanes signatures;
-      ASSERT_EQ(reader_of(each, 100).read(std::span(frames).first(count), signatures), count);
+      ASSERT_EQ(reader_of(each, kSmallSize).read(std::span(frames).first(count), signatures), count);
       for (std::size_t i = 0; i < count; ++i) {
         ASSERT_EQ(signatures.sequence[i], sequence(i));
         ASSERT_EQ(signatures.time[i], kTime);
@@ -76,6 +77,21 @@ TEST(FrameReader, RejectsFramesOfEveryOtherForm) {
   }
 }
 
+TEST(FrameReader, RejectsFramesOfAnotherSoftwire) {
+  for (const Form form : {Form::softwire_from_edge, Form::softwire_from_core}) {
+    const FormInFamily each{form, Family::ipv4};
+    const Bytes good = plain_frame(each, 128);
+    const std::size_t payload = each.layout().payload_bytes(128);
+    Softwire other = kSoftwire;
+    other.core += 1;
+    EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good, good, good, good}), 0U);
+    other = kSoftwire;
+    other.subscribers.psid_drop = 3;
+    EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good}), 0U);
+    EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good, good, good, good}), 0U);
+  }
+}
+
 TEST(FrameReader, CountsOnlyTheLeadingOnes) {
   const FormInFamily form{Form::udp, Family::ipv6};
   const Bytes good = plain_frame(form, 84);
@@ -93,7 +109,8 @@ TEST(FrameReader, NoFlippedBitBehindTheLinkHeaderPasses) {
       const Bytes intact = plain_frame(each, size);
       for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
         // No checksum covers the traffic class, the flow label and the hop limit.
-        const bool free = each.family == Family::ipv6 && ((bit >= 116 && bit < 144) || (bit >= 168 && bit < 176));
+        const bool is_ipv6 = each.layout().link_family() == Family::ipv6;
+        const bool free = is_ipv6 && ((bit >= 116 && bit < 144) || (bit >= 168 && bit < 176));
         Bytes frame = intact;
         frame[bit / 8] ^= static_cast<std::uint8_t>(0x80U >> bit % 8);
         ASSERT_EQ(leading(reader, {frame}), free ? 1U : 0U) << each << ", bit " << bit;
@@ -122,7 +139,9 @@ Bytes altered_frame(const FormInFamily& form, std::size_t size, std::mt19937_64&
   return frame;
 }
 
-std::size_t random_size(std::mt19937_64& random) { return 100 + random() % (random() % 8 == 0 ? 1435 : 60); }
+std::size_t random_size(std::mt19937_64& random) {
+  return kSmallSize + random() % (random() % 8 == 0 ? 1435 : 60);
+}
 
 TEST(FrameReader, ReadsFourFramesAsEachAlone) {
   std::mt19937_64 random(3);

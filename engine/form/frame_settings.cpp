@@ -19,6 +19,15 @@ std::uint8_t fill_extensions(std::span<const std::uint8_t> protocols, std::uint8
   return protocols.empty() ? kProtocolUdp : protocols.front();
 }
 
+/// Writes the outer header of a packet of `bytes`. Of the two addresses, only the core's is the same in all frames.
+void fill_outer(const Layout& layout, const Softwire& softwire, std::size_t bytes, std::uint8_t* outer) {
+  store_be32(outer, 0x6000'0000U | std::uint32_t{softwire.traffic_class} << 20 | (softwire.flow_label & 0xF'FFFFU));
+  store_be16(outer + 4, static_cast<std::uint16_t>(bytes));
+  outer[6] = kProtocolIpv4;
+  outer[7] = softwire.hop_limit;
+  store_be128(outer + (layout.outer == Outer::from_edge ? 24 : 8), softwire.core);
+}
+
 }  // namespace
 
 void fill(Form form, Family family, const FrameSettings& settings, std::span<std::uint8_t> start) {
@@ -26,13 +35,14 @@ void fill(Form form, Family family, const FrameSettings& settings, std::span<std
   std::uint8_t* ethernet = start.data();
   std::ranges::copy(settings.destination_mac, ethernet);
   std::ranges::copy(settings.source_mac, ethernet + sizeof(MacAddress));
-  store_be16(ethernet + 12, family == Family::ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+  store_be16(ethernet + 12, layout.link_family() == Family::ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
 
   const std::size_t end = settings.size - kFcsBytes;
-  std::uint8_t* ip = ethernet + Layout::ip();
+  if (layout.outer != Outer::none) fill_outer(layout, settings.softwire, end - layout.ip(), ethernet + kEthernetBytes);
+  std::uint8_t* ip = ethernet + layout.ip();
   if (family == Family::ipv4) {
     ip[0] = 0x45;
-    store_be16(ip + 2, static_cast<std::uint16_t>(end - Layout::ip()));
+    store_be16(ip + 2, static_cast<std::uint16_t>(end - layout.ip()));
     store_be16(ip + 6, settings.dont_fragment ? kIpv4DontFragment : 0);
     ip[8] = settings.ttl;
     ip[9] = kProtocolUdp;

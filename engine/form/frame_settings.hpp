@@ -4,6 +4,7 @@
 #include <span>
 
 #include "form/forms.hpp"
+#include "form/softwire.hpp"
 
 namespace natxy {
 
@@ -16,6 +17,7 @@ struct FrameSettings {
   MacAddress destination_mac{};
   std::uint8_t stream = 0;
   std::uint16_t run_id = 0;
+  Softwire softwire{};  // of forms that have one
 };
 
 /// Writes the start of a frame, up to the end of the signature at least, with zeros for the checksums and for the

@@ -11,11 +11,12 @@ FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) {
   bytes_.assign(settings.size - kFcsBytes, 0);
   fill(form, L.family, settings, bytes_);
   if constexpr (L.family == Family::ipv4) {
-    constant_.header_sum = __builtin_bswap16(fold(checksum_of(bytes_.data() + Layout::ip(), kIpv4Bytes)));
+    constant_.header_sum = __builtin_bswap16(fold(checksum_of(bytes_.data() + L.ip(), kIpv4Bytes)));
   }
   const std::size_t udp_length = bytes_.size() - L.udp();
   constant_.udp_rest = ~(kProtocolUdp + std::uint64_t{udp_length} +
                          __builtin_bswap16(fold(checksum_of(bytes_.data() + L.udp(), udp_length))));
+  if constexpr (L.outer != Outer::none) constant_.subscribers = settings.softwire.subscribers;
   for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(bytes_.data() + place(word));
 }
 

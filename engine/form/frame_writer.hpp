@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "form/frame_settings.hpp"
@@ -54,7 +55,7 @@ class FrameWriter {
   }
 
  private:
-  static constexpr std::size_t kIp = Layout::ip();
+  static constexpr std::size_t kIp = L.ip();
   static constexpr std::size_t kUdp = L.udp();
   static constexpr std::size_t kEnd = L.end();
   // The frame up to the end of its signature consists of an even number of words, stored four at a time to make few and
@@ -63,6 +64,8 @@ class FrameWriter {
   template <class Word>
   using Words = std::array<Word, kWords>;
 
+  struct Nothing {};
+
   /// Holds what frames have in common. Fields that vary are zero in the words and left out of the sums.
   struct Constant {
     Words<std::uint64_t> words{};
@@ -70,6 +73,7 @@ class FrameWriter {
     // The complement of the sum of pseudo-header, UDP header and payload. What is left of it, folded, is the
     // checksum, and never 0, which UDP does not allow.
     std::uint64_t udp_rest = 0;
+    [[no_unique_address]] std::conditional_t<L.outer == Outer::none, Nothing, SubscriberRule> subscribers{};
   };
 
   /// Returns the offset of a word. Where the bytes are no even number of words, the later words overlap the first four.
@@ -87,6 +91,13 @@ class FrameWriter {
       words[kWord] |= value << 8 * (kWordEnd - kFieldEnd);
     }
     if constexpr (kWord + 1 < kWords) put<kAt, kBytes, kWord + 1>(words, value);
+  }
+
+  /// Inserts a subscriber's outer address at offset `kAt`.
+  template <std::size_t kAt, class Word>
+  static void put_subscriber(const SubscriberRule& rule, Words<Word>& words, const Word& address, const Word& port) {
+    put<kAt, 8>(words, rule.high_of(address, port));
+    put<kAt + 8, 8>(words, rule.low_of(address, port));
   }
 
   /// Returns whether the first 80 bits of the source addresses are the same in all frames, and so for the destinations.
@@ -153,6 +164,11 @@ class FrameWriter {
       put<kIp + 10, 2>(words, folded(addresses + constant.header_sum) ^ 0xFFFF);
       put<kIp + 12, 4>(words, source);
       put<kIp + 16, 4>(words, destination);
+      if constexpr (L.outer == Outer::from_edge) {
+        put_subscriber<kEthernetBytes + 8>(constant.subscribers, words, source, source_port);
+      } else if constexpr (L.outer == Outer::from_core) {
+        put_subscriber<kEthernetBytes + 24>(constant.subscribers, words, destination, destination_port);
+      }
     } else {
       const Word source = load_lanes<Word>(tuples.source.low, lane);
       const Word destination = load_lanes<Word>(tuples.destination.low, lane);

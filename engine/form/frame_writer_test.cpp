@@ -36,7 +36,7 @@ template <Layout L>
 void expect_plain_frames(Form form, std::size_t size) {
   constexpr Family F = L.family;
   std::mt19937_64 random(size);
-  const FrameWriter<L> writer(form, {.size = size, .stream = kStream, .run_id = kRun});
+  const FrameWriter<L> writer(form, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire});
   ASSERT_EQ(writer.length(), size - kFcsBytes);
   constexpr std::size_t guard = 64;
   constexpr std::array kShared = {0U, 31U, 32U, 64U, 79U, 80U, 81U, 128U};
@@ -80,6 +80,18 @@ TEST(FrameWriter, HasTheExtensionHeadersOfItsForm) {
   const Bytes headers(frame.begin() + 54, frame.begin() + 70);
   // Each names the next and has a PadN option of 6 bytes (RFC 8200 §4.2).
   EXPECT_EQ(headers, (Bytes{60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0}));
+}
+
+TEST(FrameWriter, HasTheOuterHeaderOfItsSoftwire) {
+  const std::uint32_t subscriber = 0xC000'0212;  // 192.0.2.18
+  const Bytes up = plain_frame<Family::ipv4>(Form::softwire_from_edge, 128, {subscriber, 2, 1232, 4}, 5, 6);
+  // RFC 7597, Appendix A, Example 1.
+  const Bytes address = {0x20, 0x01, 0x0D, 0xB8, 0, 0x12, 0x34, 0, 0, 0, 0xC0, 0, 0x02, 0x12, 0, 0x34};
+  EXPECT_EQ(Bytes(up.begin() + 22, up.begin() + 38), address);
+  EXPECT_EQ(Bytes(up.begin() + 12, up.begin() + 22), (Bytes{0x86, 0xDD, 0x61, 0x23, 0x45, 0x67, 0, 70, 4, 63}));
+  const Bytes down = plain_frame<Family::ipv4>(Form::softwire_from_core, 128, {2, subscriber, 4, 1232}, 5, 6);
+  EXPECT_EQ(Bytes(down.begin() + 38, down.begin() + 54), address);
+  EXPECT_EQ(load_be128(&down[22]), kSoftwire.core);
 }
 
 TEST(FrameWriter, AComputedZeroChecksumIsSentAsAllOnes) {

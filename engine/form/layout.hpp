@@ -3,26 +3,35 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "form/signature.hpp"
 #include "packet/headers.hpp"
 
 namespace natxy {
 
+/// Says which end of a softwire sends a frame, an IPv4 packet in an IPv6 packet, and so which outer address follows from
+/// the inner ones. `none`: the frame is in no softwire.
+enum class Outer : std::uint8_t { none, from_edge, from_core };
+
 /// Says where the fields of a test frame lie, in bytes from its start. Writers and readers are made for a layout, so
 /// that every offset is a constant.
 struct Layout {
   Family family;                    // of the IP header that has the addresses
   std::size_t extension_bytes = 0;  // between the IP header and the UDP header, a multiple of 8
+  Outer outer = Outer::none;
 
-  static constexpr std::size_t ip() { return kEthernetBytes; }
+  [[nodiscard]] constexpr std::size_t outer_bytes() const { return outer == Outer::none ? 0 : kIpv6Bytes; }
+  /// Returns the family of the packets on the link.
+  [[nodiscard]] constexpr Family link_family() const { return outer == Outer::none ? family : Family::ipv6; }
+  [[nodiscard]] constexpr std::size_t ip() const { return kEthernetBytes + outer_bytes(); }
   [[nodiscard]] constexpr std::size_t addresses() const { return ip() + (family == Family::ipv4 ? 12 : 8); }
   [[nodiscard]] constexpr std::size_t extensions() const { return ip() + ip_bytes(family); }
   [[nodiscard]] constexpr std::size_t udp() const { return extensions() + extension_bytes; }
   [[nodiscard]] constexpr std::size_t signature() const { return udp() + kUdpBytes; }
   /// Returns the end of the signature, behind which a frame has zeros.
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
-  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6.
+  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
   /// Returns how many bytes of UDP payload a frame of `size` bytes has, FCS included.
   [[nodiscard]] constexpr std::size_t payload_bytes(std::size_t size) const { return size - kFcsBytes - signature(); }

@@ -10,10 +10,11 @@ static_assert(SizeCycle::kMostDistinct < kUnread);
 
 }  // namespace
 
-MixReader::MixReader(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream)
-    : first_{form, family, payloads.smallest(), run_id, stream}, payloads_{payloads} {
+MixReader::MixReader(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
+                     const Softwire& softwire)
+    : first_{form, family, payloads.smallest(), run_id, stream, softwire}, payloads_{payloads} {
   for (const std::size_t bytes : std::span(payloads.distinct()).subspan(1)) {
-    others_.emplace_back(form, family, bytes, run_id, stream);
+    others_.emplace_back(form, family, bytes, run_id, stream, softwire);
   }
 }
 

@@ -23,10 +23,32 @@ inline std::ostream& operator<<(std::ostream& to, const FormInFamily& each) {
 
 /// Lists all forms in the families that have them.
 inline std::vector<FormInFamily> all_forms() {
-  std::vector<FormInFamily> all = {{Form::udp, Family::ipv4}};
-  for (std::size_t i = 0; i < kForms; ++i) all.push_back({static_cast<Form>(i), Family::ipv6});
+  std::vector<FormInFamily> all;
+  for (const Family family : {Family::ipv4, Family::ipv6}) {
+    for (std::size_t i = 0; i < kForms; ++i) {
+      if (const auto form = static_cast<Form>(i); has_form(family, form)) all.push_back({form, family});
+    }
+  }
   return all;
 }
+
+/// A size in which every form has frames.
+constexpr std::size_t kSmallSize = 104;
+
+/// The softwires of RFC 7597, Appendix A, Example 1: 8 bits of address, 8 of PSID, an offset of 6.
+constexpr Softwire kSoftwire = {
+    .core = uint128{0x2001'0DB8'FFFF'0000} << 64 | 1,
+    .subscribers = {.high = 0x2001'0DB8'0000'0000,
+                    .address_mask = 0xFF,
+                    .address_shift = 16,
+                    .psid_mask = 0xFF,
+                    .psid_drop = 2,
+                    .psid_shift = 8,
+                    .identifier = true},
+    .hop_limit = 63,
+    .traffic_class = 0x12,
+    .flow_label = 0x3'4567,
+};
 
 constexpr std::uint16_t kRun = 0xABCD;
 constexpr std::uint8_t kStream = 3;
@@ -39,13 +61,23 @@ inline std::uint16_t plain_checksum(const Bytes& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
+/// Puts the outer address of a subscriber, byte by byte, as RFC 7597 draws it (§5.2 and §6).
+inline void put_subscriber(Layout layout, std::uint32_t address, std::uint16_t port, Bytes& frame) {
+  const auto psid = static_cast<std::uint8_t>(port >> 2);
+  const std::array<std::uint8_t, 16> bytes = {
+      0x20, 0x01, 0x0D, 0xB8, 0, static_cast<std::uint8_t>(address), psid, 0, 0, 0,
+      static_cast<std::uint8_t>(address >> 24), static_cast<std::uint8_t>(address >> 16),
+      static_cast<std::uint8_t>(address >> 8), static_cast<std::uint8_t>(address), 0, psid};
+  std::ranges::copy(bytes, &frame[kEthernetBytes + (layout.outer == Outer::from_edge ? 8 : 24)]);
+}
+
 /// Puts the checksums of a frame whose other bytes are complete.
 inline void put_checksums(const FormInFamily& of, Bytes& frame) {
   const Layout layout = of.layout();
   if (of.family == Family::ipv4) {
-    store_be16(&frame[Layout::ip() + 10], 0);
-    store_be16(&frame[Layout::ip() + 10],
-               plain_checksum({frame.begin() + Layout::ip(), frame.begin() + Layout::ip() + kIpv4Bytes}));
+    const auto ip = frame.begin() + static_cast<std::ptrdiff_t>(layout.ip());
+    store_be16(&ip[10], 0);
+    store_be16(&ip[10], plain_checksum({ip, ip + kIpv4Bytes}));
   }
   const auto at = [&](std::size_t offset) { return frame.begin() + static_cast<std::ptrdiff_t>(offset); };
   const std::size_t length = std::min<std::size_t>(load_be16(&frame[layout.udp() + 4]), frame.size() - layout.udp());
@@ -63,11 +95,13 @@ Bytes plain_frame(Form form, std::size_t size, const Tuple<F>& tuple, std::uint6
   const FormInFamily of{form, F};
   const Layout layout = of.layout();
   Bytes frame(size - kFcsBytes);
-  fill(form, F, {.size = size, .stream = kStream, .run_id = kRun}, frame);
+  fill(form, F, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire}, frame);
   std::uint8_t* addresses = &frame[layout.addresses()];
   if constexpr (F == Family::ipv4) {
     store_be32(addresses, tuple.source);
     store_be32(addresses + 4, tuple.destination);
+    if (layout.outer == Outer::from_edge) put_subscriber(layout, tuple.source, tuple.source_port, frame);
+    if (layout.outer == Outer::from_core) put_subscriber(layout, tuple.destination, tuple.destination_port, frame);
   } else {
     store_be128(addresses, tuple.source);
     store_be128(addresses + 16, tuple.destination);

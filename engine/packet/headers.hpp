@@ -41,6 +41,7 @@ inline constexpr std::size_t kExtensionUnitBytes = 8;
 inline constexpr std::uint8_t kProtocolHopByHop = 0;
 inline constexpr std::uint8_t kProtocolIcmp = 1;
 inline constexpr std::uint8_t kProtocolIgmp = 2;
+inline constexpr std::uint8_t kProtocolIpv4 = 4;  // in another packet
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint8_t kProtocolUdp = 17;
 inline constexpr std::uint8_t kProtocolRouting = 43;

@@ -18,15 +18,16 @@ struct Arrivals {
   std::span<const std::uint64_t> sequences;
   std::span<const std::uint64_t> times;  // ticks at which the frames were built, modulo 2^48
   std::span<const std::span<const std::uint8_t>> frames;
-  std::size_t udp_at = 0;  // offset of the UDP header in each
+  std::size_t ip_at = 0;   // offset of the IP header with the addresses in each
+  std::size_t udp_at = 0;  // and of the UDP header
 
   [[nodiscard]] std::size_t size() const { return sequences.size(); }
   [[nodiscard]] Arrivals part(std::size_t first, std::size_t count) const {
-    return {sequences.subspan(first, count), times.subspan(first, count), frames.subspan(first, count), udp_at};
+    return {sequences.subspan(first, count), times.subspan(first, count), frames.subspan(first, count), ip_at, udp_at};
   }
   [[nodiscard]] Datagram datagram(std::size_t i) const {
     const std::uint8_t* frame = frames[i].data();
-    return {frame + kEthernetBytes, frame + udp_at};
+    return {frame + ip_at, frame + udp_at};
   }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple(std::size_t i) const {
@@ -47,7 +48,7 @@ class ArrivalCheck {
 /// Stores the tuples of `arrivals` as connections `indexes` of the table, all below its size.
 template <Family F>
 void record_arrivals(StateTable<F>& table, std::span<const std::uint64_t> indexes, const Arrivals& arrivals) {
-  if (arrivals.udp_at == kEthernetBytes + ip_bytes(F)) {
+  if (arrivals.udp_at == arrivals.ip_at + ip_bytes(F)) {
     table.record_plain(indexes, [&](std::size_t i) { return arrivals.datagram(i); });
   } else {
     for (std::size_t i = 0; i < indexes.size(); ++i) table.record(indexes[i], arrivals.tuple<F>(i));

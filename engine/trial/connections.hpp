@@ -84,9 +84,10 @@ struct Connections {
     return stream.arrives_as.value_or(family_of(stream));
   }
 
-  /// Returns the form in which a stream arrives: a translation between families leaves extension headers out (RFC 7915
-  /// §5.1).
+  /// Returns the form in which a stream arrives. Unless the request says it, a translation between families leaves
+  /// extension headers out (RFC 7915 §5.1).
   [[nodiscard]] Form arrival_form_of(const StreamSpec& stream) const {
+    if (stream.arrival_form) return *stream.arrival_form;
     return arrival_family_of(stream) == family_of(stream) ? stream.form : Form::udp;
   }
 };

@@ -73,6 +73,25 @@ void note_bursts(const SequenceWindow& window, const Receiver::Stream& expected,
   if (window.forgotten() == 0) stream.lost_stride = stride.take();
 }
 
+/// Returns what is wrong with the softwire of an intact test frame, or with there being one or none; `test` if nothing
+/// is.
+FrameKind judge_softwire(const Classified& judged, const Receiver::Stream& stream) {
+  const Outer outer = outer_of(stream.form);
+  if (outer == Outer::none) return judged.outer == nullptr ? FrameKind::test : FrameKind::in_softwire;
+  if (judged.outer == nullptr) return FrameKind::not_in_softwire;
+  if (judged.between > 0) return FrameKind::headers_in_softwire;
+  const auto tuple = judged.datagram.tuple<Family::ipv4>();
+  const bool from_edge = outer == Outer::from_edge;
+  const std::uint64_t address = from_edge ? tuple.source : tuple.destination;
+  const std::uint64_t port = from_edge ? tuple.source_port : tuple.destination_port;
+  const SubscriberRule& rule = stream.softwire.subscribers;
+  const uint128 subscriber = uint128{rule.high_of(address, port)} << 64 | rule.low_of(address, port);
+  const uint128 source = from_edge ? subscriber : stream.softwire.core;
+  const uint128 destination = from_edge ? stream.softwire.core : subscriber;
+  const bool right = load_be128(judged.outer + 8) == source && load_be128(judged.outer + 24) == destination;
+  return right ? FrameKind::test : FrameKind::wrong_softwire;
+}
+
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
 
 }  // namespace
@@ -84,7 +103,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const MixReader reader(stream.form, stream.family, stream.payloads, run_id,
-                           static_cast<std::uint8_t>(receptions_.size()));
+                           static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
     Reception reception{std::move(stream), reader, {}, std::nullopt};
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
@@ -184,7 +203,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     }
     record(queue, stream,
            {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),
-            reception.reader.udp_at()},
+            reception.reader.ip_at(), reception.reader.udp_at()},
            now);
     return count;
   }
@@ -203,10 +222,18 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     return;
   }
   Reception& reception = receptions_[signature.stream];
+  const auto ip_at = static_cast<std::size_t>(judged.datagram.ip - frame.data());
   const auto udp_at = static_cast<std::size_t>(judged.datagram.udp - frame.data());
+  if (judged.kind == FrameKind::test && reception.statistics && judged.family == reception.stream.family) {
+    if (const FrameKind kind = judge_softwire(judged, reception.stream); kind != FrameKind::test) {
+      take_foreign(queue, frame, kind, now);
+      return;
+    }
+  }
   // A gateway must not remove or insert headers between IP and UDP, and every frame has the length that it was sent
   // with.
-  const bool altered = judged.family == reception.stream.family && udp_at != reception.reader.udp_at();
+  const bool altered = judged.family == reception.stream.family &&
+                       udp_at - ip_at != reception.reader.udp_at() - reception.reader.ip_at();
   if (judged.kind == FrameKind::corrupt_test || altered ||
       judged.payload_bytes != reception.reader.payload_bytes(signature.sequence)) {
     ++reception.counts.corrupt;
@@ -218,7 +245,7 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     ++reception.counts.misrouted;
     return;
   }
-  record(queue, signature.stream, {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, udp_at}, now);
+  record(queue, signature.stream, {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, udp_at}, now);
 }
 
 /// Records intact frames of a stream that ends here, with numbers that it has.

@@ -47,6 +47,7 @@ class Receiver final : public Task {
     std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
     std::uint64_t timeout = kMask48;      // ticks of delay up to which a frame is in time; no delay is longer than this
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
+    Softwire softwire{};                  // in which it arrives, if its form has one
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.

@@ -83,9 +83,48 @@ std::vector<std::size_t> read_sizes(FieldReader& reader) {
   return sizes;
 }
 
+uint128 read_ipv6(FieldReader& reader, const std::string& field) {
+  const AnyAddress address = read_address(reader, field);
+  if (address.family != Family::ipv6) throw FieldError(reader.path_of(field), "expected an IPv6 address");
+  return address.value;
+}
+
+SubscriberRule read_subscribers(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  SubscriberRule rule;
+  const uint128 address = read_ipv6(reader, "address");
+  rule.high = static_cast<std::uint64_t>(address >> 64);
+  rule.low = static_cast<std::uint64_t>(address);
+  rule.address_mask = static_cast<std::uint32_t>(reader.whole("address_mask", 0, 0xFFFF'FFFF, 0));
+  rule.address_drop = static_cast<unsigned>(reader.whole("address_drop", 0, 31, 0));
+  rule.address_shift = static_cast<unsigned>(reader.whole("address_shift", 0, 63, 0));
+  rule.psid_mask = static_cast<std::uint16_t>(reader.whole("psid_mask", 0, 0xFFFF, 0));
+  rule.psid_drop = static_cast<unsigned>(reader.whole("psid_drop", 0, 15, 0));
+  rule.psid_shift = static_cast<unsigned>(reader.whole("psid_shift", 0, 63, 0));
+  rule.identifier = reader.flag("identifier", false);
+  reader.finish();
+  return rule;
+}
+
+Softwire read_softwire(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  Softwire softwire;
+  softwire.core = read_ipv6(reader, "core");
+  softwire.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));
+  softwire.traffic_class = static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));
+  softwire.flow_label = static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
+  reader.finish();
+  return softwire;
+}
+
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   FieldReader reader(json, path);
   stream.form = reader.choice("form", kFormsByName, Form::udp);
+  if (reader.find("arrival_form") != nullptr) stream.arrival_form = reader.choice("arrival_form", kFormsByName);
+  if (const Json* softwire = reader.find("softwire")) {
+    stream.softwire = read_softwire(*softwire, reader.path_of("softwire"));
+  }
   stream.frame_sizes = read_sizes(reader);
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
   stream.dont_fragment = reader.flag("dont_fragment", false);

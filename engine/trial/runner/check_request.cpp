@@ -48,17 +48,25 @@ void check_connections(const StreamSpec& stream, const Connections& connections)
   }
 }
 
+void check_form(const StreamSpec& stream, Form form, Family family) {
+  if (has_form(family, form)) return;
+  throw TrialError(stream, fmt::format("frames of IPv{} have no form {}; IPv6 has extension headers, and a softwire "
+                                       "carries IPv4",
+                                       static_cast<int>(family), kFormNames[static_cast<std::size_t>(form)]));
+}
+
 void check_frame_size(const StreamSpec& stream, const TrialResources& resources, const Connections& connections) {
   const Family family = connections.family_of(stream);
-  if (stream.form != Form::udp && family == Family::ipv4) {
-    throw TrialError(stream, "frames of IPv4 have no extension headers; give the form `udp`");
-  }
+  check_form(stream, stream.form, family);
+  check_form(stream, connections.arrival_form_of(stream), connections.arrival_family_of(stream));
   const Layout sent = layout_of(stream.form, family);
   const Layout arriving = layout_of(connections.arrival_form_of(stream), connections.arrival_family_of(stream));
   const auto [smallest, largest] = std::ranges::minmax(stream.frame_sizes);
   if (smallest < sent.smallest_frame()) {
-    throw TrialError(stream, fmt::format("a frame of {} bytes is too short; the minimum for IPv{} is {} bytes",
-                                         smallest, static_cast<int>(family), sent.smallest_frame()));
+    throw TrialError(stream, fmt::format("a frame of {} bytes is too short; the minimum of the form {} over IPv{} is {} "
+                                         "bytes",
+                                         smallest, kFormNames[static_cast<std::size_t>(stream.form)],
+                                         static_cast<int>(family), sent.smallest_frame()));
   }
   for (const auto& port : resources.ports) {
     const Place place = port->options().place();
@@ -104,7 +112,8 @@ void check_request(const TrialSpec& spec, const TrialResources& resources, std::
     check_connections(stream, connections);
     check_frame_size(stream, resources, connections);
     check_shared_port(stream, resources);
-    if (!resources.destination_mac(stream.from(), connections.family_of(stream))) {
+    const Family family = connections.family_of(stream);
+    if (!resources.destination_mac(stream.from(), layout_of(stream.form, family).link_family())) {
       throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
     }
   }

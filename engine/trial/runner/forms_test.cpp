@@ -39,8 +39,8 @@ TEST(Mix, AnIntactFrameOfASizeThatAnotherHasIsCorrupt) {
     if (count++ % 7 != 4) return bytes;
     const std::size_t size = bytes.size() + kFcsBytes == 594 ? 64 : 594;
     bytes.resize(size - kFcsBytes, 0);
-    std::uint8_t* ip = &bytes[Layout::ip()];
-    store_be16(ip + 2, static_cast<std::uint16_t>(bytes.size() - Layout::ip()));
+    std::uint8_t* ip = &bytes[kUdpIpv4.ip()];
+    store_be16(ip + 2, static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.ip()));
     store_be16(ip + 10, 0);
     store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
     store_be16(&bytes[kUdpIpv4.udp() + 4], static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.udp()));
