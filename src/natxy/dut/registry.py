@@ -31,7 +31,7 @@ def create(
     config: GatewayConfig, transport: Transport, interfaces: DutInterfaces, addresses: AddressPlan
 ) -> Gateway[Any]:
     """Returns the driver for `config`, not yet applied. PlanError for a gateway that is not a DUT on a testbed."""
-    if config.in_virtual_time or not config.is_gateway or len(config.hops) > 1:
+    if config.in_virtual_time or not config.is_gateway or config.is_played or len(config.boxes) > 1:
         raise PlanError(f"the gateway {config.driver!r} does not run on a testbed with a DUT")
     return GATEWAYS[config.driver](config, transport, interfaces, addresses)
 

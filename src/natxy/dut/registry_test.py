@@ -22,6 +22,7 @@ from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.gateways.tester import TesterConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire, Translation
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
@@ -36,8 +37,8 @@ GATEWAYS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gateways.md"
 INTERFACES = DutInterfaces(left="a", right="b")
 
 MODELS: tuple[type[GatewayModel], ...] = get_args(get_args(GatewayConfig)[0])
-# Several gateways are created together, each in a place of its own.
-DEFAULTS = [TypeAdapter(model).validate_python({}) for model in MODELS if model is not ChainConfig]
+# Several gateways are created together, each in a place of its own, and the tester has none.
+DEFAULTS = [TypeAdapter(model).validate_python({}) for model in MODELS if model not in {ChainConfig, TesterConfig}]
 CONFIGS: list[GatewayConfig] = [
     *(config for config in DEFAULTS if config.is_gateway and not config.in_virtual_time),
     OpenbsdPfConfig(enabled=False),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from io import StringIO
 from ipaddress import IPv4Address
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
@@ -30,6 +30,7 @@ from natxy.plan.model.addresses import (
     LinkAddresses,
     LinkPair,
     Pool,
+    Softwire,
     Translation,
 )
 from natxy.plan.model.base import PlanModel, Shorthand
@@ -171,6 +172,13 @@ class Experiment(PlanModel):
 
     @property
     def address_plan(self) -> AddressPlan:
+        """The addresses of the tester's links."""
+        plays = any(box.is_played for box in self.gateway.boxes)
+        return self.path.ends if plays and self.kinds else self._ends
+
+    @property
+    def _ends(self) -> AddressPlan:
+        """The addresses of both ends, also of one within a box that the tester plays."""
         longest = max(self.longest_frame, self.background.frame_size if self.background else 0)
         return AddressPlan(
             left=self.addresses.left,
@@ -193,6 +201,21 @@ class Experiment(PlanModel):
         return tuple(form.family for form in self.forms_of_links)
 
     @property
+    def forms_of_ports(self) -> tuple[LinkForm, LinkForm]:
+        """The forms of frames on the links of the tester's left and right port."""
+        boxes, forms = self.gateway.boxes, self.forms_of_links
+        return forms[int(boxes[0].is_played)], forms[-1 - int(boxes[-1].is_played)]
+
+    @property
+    def softwire(self) -> Softwire | None:
+        """The end of a softwire whose other end the tester plays; None if it plays none."""
+        left, right = self.forms_of_ports
+        if not left.in_softwire and not right.in_softwire:
+            return None
+        hops = self.path.hops
+        return hops[0].addresses.softwire if left.in_softwire else hops[-1].addresses.softwire
+
+    @property
     def kinds(self) -> Kinds | None:
         """The translation of each gateway, or its end of a softwire; None for a chain that leads nowhere."""
         return kinds_of(self.gateway, self.families, self.translation)
@@ -202,7 +225,7 @@ class Experiment(PlanModel):
         """The gateways, each with the addresses of its links."""
         kinds = self.kinds
         assert kinds, "the plan's checks refuse a chain that leads nowhere"
-        return path_of(self.gateway, kinds, self.address_plan, self.families[0], self.addresses.left_hosts)
+        return path_of(self.gateway, kinds, self._ends, self.families[0], self.addresses.left_hosts)
 
     @property
     def pair_count(self) -> int:
@@ -239,11 +262,22 @@ class Experiment(PlanModel):
         return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
 
     def sent_frames(self, family: Family) -> Frames:
-        """Returns what the frames that a side of this family sends look like."""
+        """Returns what the frames that a side of this family sends look like, before a box of the tester's own."""
         shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
         less = bytes_longer(Family.IPV6, than=family) if shortened else 0
         form = self.extension_headers.form if family == Family.IPV6 else Form.UDP
         return Frames(tuple(size - less for size in self.frame_sizes), form)
+
+    def frames_of_port(self, side: Literal["left", "right"]) -> Frames:
+        """Returns what the frames look like that the port on a side sends: in a softwire whose end the tester plays,
+        longer by the outer header."""
+        number = 0 if side == "left" else 1
+        family, link = self.families[number], self.forms_of_ports[number]
+        frames = self.sent_frames(family)
+        if not link.in_softwire:
+            return frames
+        form = Form.SOFTWIRE_FROM_EDGE if side == "left" else Form.SOFTWIRE_FROM_CORE
+        return Frames(tuple(size + link.bytes_longer(than=family) for size in frames.sizes), form)
 
     @property
     def frame_sizes(self) -> tuple[int, ...]:
@@ -379,7 +413,7 @@ class Experiment(PlanModel):
     @property
     def pool(self) -> IPNetwork | None:
         """The addresses that replace those of all left hosts on the right; None for the gateway's own address alone."""
-        if len(self.gateway.hops) == 1 or not self.kinds:
+        if len(self.gateway.boxes) == 1 or not self.kinds:
             return self.translation.pool if self.translation else self.addresses.pool
         last = next((hop.addresses for hop in reversed(self.path.hops) if hop.replaces_left), None)
         if last is None:

@@ -94,18 +94,19 @@ def path_of(
 
     A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
     """
-    if len(gateway.hops) == 1:
+    boxes = gateway.boxes
+    if len(boxes) == 1:
         return GatewayPath((Hop(gateway, ends),), ends)
     forms = forms_of_links(left, kinds)
     between = [_between(forms[number].family, number) for number in range(1, len(kinds))]
     rights = [*(link[0] for link in between), ends.right.dut]
     translations: list[Translation | None] = []
-    for hop, kind, right in zip(gateway.hops, kinds, rights, strict=True):
+    for hop, kind, right in zip(boxes, kinds, rights, strict=True):
         translations.append(_translation(kind, right, ends, left_hosts))
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
             left_hosts = AddressRanges.model_validate(right.ip)
-    hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, gateway.hops, strict=True)]
+    hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, boxes, strict=True)]
     crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
     seen_left = _left_networks(ends, kinds, crossings, [right.network for right in rights])
     seen_right = _right_networks(ends, kinds, crossings)
@@ -123,9 +124,12 @@ def path_of(
                 mtu=ends.mtu,
             ),
         )
-        for number, hop in enumerate(gateway.hops)
+        for number, hop in enumerate(boxes)
     ]
-    return GatewayPath(tuple(hops), ends)
+    real = tuple(hop for hop in hops if not hop.gateway.is_played)
+    # The tester's ports are on the links of the outer gateways.
+    outer = {"left": real[0].addresses.left, "right": real[-1].addresses.right}
+    return GatewayPath(real, ends.model_copy(update=outer))
 
 
 def _link(own: IPInterface, other: IPInterface, behind: Networks) -> LinkAddresses:

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import needs_of_hops, table_need
@@ -238,7 +240,7 @@ def of(*gateways: str | Fields) -> Fields:
             {"kind": "hardware", "left": {"interface": "a"}, "right": {"interface": "b"},
              "dut": {"left": "c", "right": "d", "ssh": "root@dut"}},
             "gateway",
-            "which has room for one gateway; choose a lab, or a virtual machine",
+            "which has room for one gateway; choose a lab, a virtual machine",
         ),
         (
             of(*({"driver": "nftables", "conntrack_max": size} for size in (1000, 2000))) | CONNECTED,
@@ -372,3 +374,42 @@ def test_chains_are_swept_and_named_by_their_gateways(tmp_path: Path) -> None:
         ("x/gateway=linux-forward-linux-forward", "x, linux-forward → linux-forward"),
         ("x/gateway=linux-forward-linux-forward-linux-forward", "x, linux-forward → linux-forward → linux-forward"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("gateways", "port", "peer", "sent"),
+    [
+        (("tester", "softwire"), "left", "2001:2:0:4001::2", ("softwire-from-edge", "udp")),
+        (("tester", "softwire", "nftables"), "left", "2001:2:0:4001::2", ("softwire-from-edge", "udp")),
+        (("softwire", "tester"), "right", "2001:2:0:4001::1", ("udp", "softwire-from-core")),
+        (("nftables", "softwire", "tester"), "right", "2001:2:0:4002::1", ("udp", "softwire-from-core")),
+    ],
+)
+def test_the_tester_plays_the_other_end_of_a_softwire(
+    gateways: tuple[str, ...], port: Literal["left", "right"], peer: str, sent: tuple[str, str]
+) -> None:
+    both = tuple("softwire" if each == "tester" else each for each in gateways)
+    own: Fields = CONNECTED if "nftables" in gateways else {}
+    played, real = chain(*gateways, **own), chain(*both, **own)
+    # Nothing changes for the gateways that stay.
+    boxes = [number for number, each in enumerate(gateways) if each != "tester"]
+    assert [hop.addresses for hop in played.path.hops] == [real.path.hops[number].addresses for number in boxes]
+    assert played.kinds == real.kinds
+    link: LinkAddresses = getattr(played.address_plan, port)
+    assert str(link.dut.ip) == peer
+    assert [each.prefixlen for each in link.answered] == [128]
+    frames = [played.frames_of_port(side) for side in ("left", "right")]
+    assert tuple(each.form.value for each in frames) == sent
+    assert [each.sizes for each in frames] == [(104 if form.startswith("softwire") else 64,) for form in sent]
+
+
+@pytest.mark.parametrize(
+    ("gateways", "message"),
+    [
+        (["softwire", "tester", "softwire"], "the tester plays the first box or the last one"),
+        (["tester", "tester"], "the tester plays all boxes, and there is no gateway"),
+    ],
+)
+def test_the_tester_plays_an_outer_box_beside_a_gateway(gateways: list[str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        chain(*gateways)

@@ -84,7 +84,7 @@ def why_not(gateway: GatewayConfig, *, alone: bool = True) -> Iterator[str]:
 
     If it is not `alone`, it is one of several, which share the machine's own kernel.
     """
-    if len(gateway.hops) > 1:
+    if len(gateway.boxes) > 1:
         yield from dict.fromkeys(reason for hop in gateway.hops for reason in why_not(hop, alone=False))
         return
     if not alone and gateway.module is not None and not takes_module(gateway.module):

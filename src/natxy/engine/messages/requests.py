@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from ipaddress import IPv6Address
 from typing import Annotated
 
 from pydantic import Field
@@ -70,15 +71,48 @@ class FlowSpace(Message):
 Size = Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)]
 
 
+class SubscriberRule(Message):
+    """Computes a subscriber's IPv6 address from its IPv4 address and port (RFC 7597 §5.2 and §6).
+
+    The bits of `address_mask`, without the lowest `address_drop` of them, are added to the first half of `address`,
+    `address_shift` bits from its right. So are the bits of `psid_mask` in the port, from bit `psid_drop` on, at
+    `psid_shift`. With `identifier`, the second half has the IPv4 address and the PSID. Without masks, all subscribers
+    have the same address.
+    """
+
+    address: IPv6Address
+    address_mask: Annotated[int, Field(ge=0, le=0xFFFF_FFFF)] = 0
+    address_drop: Annotated[int, Field(ge=0, le=31)] = 0
+    address_shift: Annotated[int, Field(ge=0, le=63)] = 0
+    psid_mask: Annotated[int, Field(ge=0, le=0xFFFF)] = 0
+    psid_drop: Annotated[int, Field(ge=0, le=15)] = 0
+    psid_shift: Annotated[int, Field(ge=0, le=63)] = 0
+    identifier: bool = False
+
+
+class SoftwireFormat(Message):
+    """Describes the softwires of a stream: the address of the core's end, and the rule of the subscribers' ends. The
+    other fields are those of the outer header of frames that are sent."""
+
+    core: IPv6Address
+    subscribers: SubscriberRule
+    hop_limit: Annotated[int, Field(ge=1, le=255)] = 64
+    traffic_class: Annotated[int, Field(ge=0, le=255)] = 0
+    flow_label: Annotated[int, Field(ge=0, le=0xF_FFFF)] = 0
+
+
 class FrameFormat(Message):
     """Describes the frames of a stream.
 
     `size` is in bytes on the wire, including the FCS. A list of sizes repeats, frame n has size n of it, and at most 64
-    of them differ. Only frames of IPv6 may have another `form` than `udp`, which names their extension headers of 8
-    bytes each.
+    of them differ. A `form` other than `udp` names the extension headers of IPv6 frames, of 8 bytes each, or says that
+    an IPv4 packet is in an IPv6 packet; then `softwire` has its addresses. `arrival_form` is that on the other side, by
+    default the same unless the family changes.
     """
 
     form: Form = Form.UDP
+    arrival_form: Form | None = None
+    softwire: SoftwireFormat | None = None
     size: Size | Annotated[list[Size], Field(min_length=1, max_length=MOST_FRAMES)]
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
     dont_fragment: bool = False

@@ -64,7 +64,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     yield from _check_port_sets(experiment, at)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
-    if len(gateway.hops) > 1:
+    if len(gateway.boxes) > 1:
         yield from _check_chain(experiment, location)
 
 

@@ -38,7 +38,7 @@ def _impossible(gateway: GatewayModel, kind: TranslationKind | None) -> str:
         return f"{gateway.driver} is one end of a softwire; give the other end too: `gateway: {both}`"
     if not able and not gateway.translations:
         return f"the translations of {gateway.title} do not fit together; choose another order, or other gateways"
-    can = f"only {able}" if able else "none from end to end" if len(gateway.hops) > 1 else "none"
+    can = f"only {able}" if able else "none from end to end" if len(gateway.boxes) > 1 else "none"
     return f"{gateway.title} translates {can}; " + ("remove it" if kind else "name one, or choose another gateway")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of test frames: what stands between their IP header and their UDP header."""
+"""The forms of test frames: what stands before their UDP header besides the IP header with their addresses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from natxy.plan.model.terms import Family
 
 
 class Form(StrEnum):
-    """Names what a test frame has between its IP header and its UDP header, as in messages to the engine."""
+    """Names what a test frame has before its UDP header besides the IP header with its addresses, as in messages to the
+    engine: extension headers of IPv6, or the IPv6 header of a softwire."""
 
     UDP = "udp"
     HOP_BY_HOP = "udp-hop-by-hop"
     DESTINATION_OPTIONS = "udp-destination-options"
     BOTH_OPTIONS = "udp-both-options"
+    SOFTWIRE_FROM_EDGE = "softwire-from-edge"
+    SOFTWIRE_FROM_CORE = "softwire-from-core"
 
 
 class ExtensionHeaders(StrEnum):

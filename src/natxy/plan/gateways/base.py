@@ -44,6 +44,8 @@ class GatewayModel(PlanModel):
 
     is_gateway: ClassVar[bool] = True
     """False if nothing forwards: the tester's ports are joined, and the tester itself is measured."""
+    is_played: ClassVar[bool] = False
+    """True for a box of a chain that the tester plays, so that nothing is set up for it."""
     is_router: ClassVar[bool] = False
     """True if it only forwards, so that RFC 2544 §12 asks for a run with 256 destination networks."""
     in_virtual_time: ClassVar[bool] = False
@@ -83,6 +85,11 @@ class GatewayModel(PlanModel):
     """The system's own greatest number of connections, which holds where the plan sets none, by the setting's name."""
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {}
     """The system's own lifetimes of connections in seconds, likewise."""
+
+    @property
+    def boxes(self) -> tuple[GatewayModel, ...]:
+        """The boxes of a chain, from left to right, those that the tester plays included; itself, unless it is one."""
+        return (self,)
 
     @property
     def hops(self) -> tuple[GatewayModel, ...]:

@@ -52,6 +52,15 @@ def _of_one_machine(given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]
     return given
 
 
+def _with_a_gateway_between(given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
+    """Returns the boxes. ValueError unless the tester plays the outer ones at most, beside a gateway."""
+    if any(each.is_played for each in given[1:-1]):
+        raise ValueError("the tester plays the first box or the last one; choose a gateway for those between")
+    if all(each.is_played for each in given):
+        raise ValueError("the tester plays all boxes, and there is no gateway; choose one, such as softwire")
+    return given
+
+
 class ChainConfig(GatewayModel):
     """Several gateways, one behind the other, each in a place of its own, with a link between two neighbours."""
 
@@ -60,16 +69,22 @@ class ChainConfig(GatewayModel):
         tuple[Annotated[HopConfig, AfterValidator(_hop), Shorthand("driver", "Hop")], ...],
         Field(min_length=2, max_length=MOST_HOPS),
         AfterValidator(_of_one_machine),
+        AfterValidator(_with_a_gateway_between),
     ]
-    """The gateways from left to right, e.g. [tayga, tayga-netfilter]."""
+    """The gateways from left to right, e.g. [tayga, tayga-netfilter]; `tester` for a box that the tester plays."""
 
     @property
-    def hops(self) -> tuple[GatewayModel, ...]:
+    def boxes(self) -> tuple[GatewayModel, ...]:
         return self.gateways
 
     @property
+    def hops(self) -> tuple[GatewayModel, ...]:
+        return tuple(hop for _, hop in self.located_hops)
+
+    @property
     def located_hops(self) -> tuple[tuple[Location, GatewayModel], ...]:
-        return tuple((("gateways", number), hop) for number, hop in enumerate(self.gateways))
+        places = ((("gateways", number), box) for number, box in enumerate(self.gateways))
+        return tuple((at, box) for at, box in places if not box.is_played)
 
     @property
     def title(self) -> str:
@@ -77,7 +92,7 @@ class ChainConfig(GatewayModel):
 
     @property
     def hop_titles(self) -> tuple[str, ...]:
-        drivers = [hop.driver for hop in self.gateways]
+        drivers = [hop.driver for hop in self.hops]
         return tuple(
             driver if drivers.count(driver) == 1 else f"{driver} (gateway {number})"
             for number, driver in enumerate(drivers, 1)

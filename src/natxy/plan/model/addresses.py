@@ -226,8 +226,8 @@ class Softwire(PlanModel):
     """One end of a softwire: IPv4 packets to the networks that it `carries` go in IPv6 packets from `own` to `far`."""
 
     end: SoftwireEnd
-    own: IPAddress
-    far: IPAddress
+    own: IPv6Address
+    far: IPv6Address
     carries: tuple[IPv4Prefix, ...]
 
 

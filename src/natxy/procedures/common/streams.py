@@ -13,8 +13,10 @@ from natxy.engine.messages.requests import (
     FlowSpace,
     FrameFormat,
     PortField,
+    SoftwireFormat,
     StreamKind,
     StreamSpec,
+    SubscriberRule,
     TrialLimits,
     TrialRequest,
 )
@@ -24,7 +26,7 @@ from natxy.plan.frames.forms import Form
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
-from natxy.plan.model.terms import Family, Order
+from natxy.plan.model.terms import Family, Order, SoftwireEnd
 from natxy.plan.model.traffic import ActiveConnections, Directions
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
@@ -276,6 +278,26 @@ def _arrival(experiment: Experiment, side: Side) -> Family | None:
 
 
 def _frame(experiment: Experiment, side: Side) -> FrameFormat:
-    frames = experiment.sent_frames(_family(experiment, side))
+    frames = experiment.frames_of_port(side.value)
     size = frames.sizes[0] if len(frames.sizes) == 1 else [*frames.sizes]
-    return FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+    plain = FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+    softwire = experiment.softwire
+    if softwire is None:
+        return plain
+    ends = [softwire.own, softwire.far]
+    # The other end is the tester's.
+    core, edge = ends if softwire.end == SoftwireEnd.CORE else ends[::-1]
+    return plain.model_copy(
+        update={
+            "arrival_form": _arrival_form(experiment, side),
+            "softwire": SoftwireFormat(core=core, subscribers=SubscriberRule(address=edge)),
+        }
+    )
+
+
+def _arrival_form(experiment: Experiment, sender: Side) -> Form:
+    """Returns the form in which a side's frames arrive, where the tester plays the end of a softwire."""
+    left, right = experiment.forms_of_ports
+    if sender == Side.LEFT:
+        return Form.SOFTWIRE_FROM_EDGE if right.in_softwire else Form.UDP
+    return Form.SOFTWIRE_FROM_CORE if left.in_softwire else Form.UDP

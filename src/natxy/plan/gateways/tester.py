@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a box that the tester plays: the other end of a softwire, where one gateway is measured alone."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+
+
+class TesterConfig(GatewayModel):
+    """The other end of a softwire, played by the tester (RFC 8219 §4.2): the first or the last box of a chain."""
+
+    is_played: ClassVar[bool] = True
+    translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
+    softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    driver: Literal["tester"] = "tester"
