@@ -170,6 +170,53 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
 
 
 @pytest.mark.parametrize(
+    ("gateways", "own", "ends"),
+    [
+        (("tester", "softwire"), {}, ("198.18.0.2", "198.19.0.2")),
+        (("softwire", "tester"), {}, ("198.18.0.2", "198.19.0.2")),
+        (("tester", "softwire", "nftables"), CONNECTED, ("10.0.0.2", "198.19.0.2")),
+        (("nftables", "softwire", "tester"), CONNECTED, ("100.64.1.1", "198.19.0.2")),
+    ],
+)
+@pytest.mark.parametrize("size", [64, 1518])
+@needs.SEG6
+@repeated
+def test_one_end_of_a_softwire_is_measured_alone(
+    gateways: tuple[str, ...], own: dict[str, Any], ends: tuple[str, str], size: int, tmp_path: Path
+) -> None:
+    experiment = experiment_of(gateway=chain(*gateways), frame_size=size, dont_fragment=True, **own)
+    port = Side.LEFT if gateways[0] == "tester" else Side.RIGHT
+    assert experiment.softwire is not None
+    tunnel = (str(experiment.softwire.far), str(experiment.softwire.own))
+    with set_up(experiment, tmp_path) as (lab, _, engine):
+        if experiment.connections:
+            made = engine.run_trial(patiently(establish_request(experiment, 1000, 7)))
+            all_arrived(made)
+            assert (made.verdict, made.established) == (Verdict.PASS, CONNECTIONS), made.reason
+        request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
+        hops = len(lab.dut_namespaces)
+        names = {Side.LEFT: "dut-left", Side.RIGHT: "dut-right" if hops == 1 else f"dut{hops}-right"}
+        place = (lab.dut_namespaces[0 if port == Side.LEFT else -1], names[port])
+        with captured(*place, Direction.IN) as sent, captured(*place, Direction.OUT) as received:
+            result = engine.run_trial(request)
+        all_arrived(result)
+        assert result.verdict == Verdict.PASS, result.reason
+        assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
+    inner = ends if port == Side.LEFT else ends[::-1]
+    for frames, way in ((sent, 1), (received, -1)):
+        assert sorted(signature_of(frame).sequence for frame in frames) == [*range(FRAMES)]
+        for frame in frames:
+            assert has_right_checksums(frame)
+            outer, within = frame[IPv6], frame[IP]
+            assert (frame.type, outer.nh, bytes(outer)[40:]) == (0x86DD, 4, bytes(within))
+            assert (outer.src, outer.dst, outer.plen) == (*tunnel[::way], size - 18)
+            assert (within.src, within.dst) == (*inner[::way],)
+    assert {(frame[IPv6].hlim, frame[IPv6].tc, frame[IPv6].fl, frame[IP].ttl) for frame in sent} == {
+        (64, 0, 0, experiment.ttl)
+    }
+
+
+@pytest.mark.parametrize(
     "port_set", [PortSetModel(psid=3, psid_length=4, offset=0), PortSetModel(psid=9, psid_length=6)]
 )
 @pytest.mark.parametrize("ends", [("softwire", "softwire"), ("tayga", "tayga")])
