@@ -16,6 +16,7 @@ from natxy.plan.crossings import PREFIX, clat_mappings
 from natxy.plan.experiment import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
+from natxy.plan.model.subscribers import Subscribers, SubscribersPlan
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.written import AddressesPlan, PortsPlan, TranslationPlan
@@ -213,6 +214,18 @@ def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translat
         pool=plan.pool or pool,
         mappings=usual if plan.mappings is None else plan.mappings,
     )
+
+
+def resolve_subscribers(plan: SubscribersPlan, left: LinkAddresses) -> Subscribers:
+    """Returns the subscribers; by default they have addresses behind the left link, outside of the link itself."""
+    ipv4 = plan.ipv4
+    if ipv4 is None:
+        behind = next((each for each in left.behind if isinstance(each, IPv4Network)), None)
+        space = behind or IPv4Network("198.18.0.0/16")
+        # In the upper half, so that the link's own network is another one.
+        upper = [*space.subnets(prefixlen_diff=1)][-1]
+        ipv4 = next(upper.subnets(new_prefix=max(24, upper.prefixlen)))
+    return Subscribers.model_validate(plan.model_dump() | {"ipv4": str(ipv4)})
 
 
 def resolve_ports(own: PortsPlan, flows: int | None) -> Ports:

@@ -38,6 +38,7 @@ from natxy.plan.model.expect import Expect
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
+from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
@@ -121,6 +122,7 @@ class Experiment(PlanModel):
     procedure: ProcedureConfig
     family: Family
     translation: Translation | None
+    subscribers: Subscribers | None = Field(default=None, exclude_if=lambda subscribers: subscribers is None)
     frame_size: int
     """The size in bytes, FCS included, of every frame, or of the longest of a `mix`."""
     mix: Mix | None = Field(default=None, exclude_if=lambda mix: mix is None)
@@ -225,7 +227,14 @@ class Experiment(PlanModel):
         """The gateways, each with the addresses of its links."""
         kinds = self.kinds
         assert kinds, "the plan's checks refuse a chain that leads nowhere"
-        return path_of(self.gateway, kinds, self._ends, self.families[0], self.addresses.left_hosts)
+        return path_of(
+            self.gateway,
+            kinds,
+            self._ends,
+            self.families[0],
+            self.addresses.left_hosts,
+            self.subscribers and self.subscribers.rule,
+        )
 
     @property
     def pair_count(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, ip_interface, ip_network
 from typing import Final
 
+from natxy.addressing.map_rules import MapRule
 from natxy.plan.crossings import PREFIX, Crossing, LinkForm, Networks, clat_mappings
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import ChainConfig, Kind, Kinds
@@ -88,11 +89,17 @@ def forms_of_links(left: Family, kinds: Kinds) -> tuple[LinkForm, ...]:
 
 
 def path_of(
-    gateway: GatewayConfig, kinds: Kinds, ends: AddressPlan, left: Family, left_hosts: AddressRanges
+    gateway: GatewayConfig,
+    kinds: Kinds,
+    ends: AddressPlan,
+    left: Family,
+    left_hosts: AddressRanges,
+    subscribers: MapRule | None = None,
 ) -> GatewayPath:
     """Returns the path between the `ends`, whose left link has the family `left`.
 
     A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
+    `subscribers`: the rule of those behind the core of a softwire; None for a single one.
     """
     boxes = gateway.boxes
     if len(boxes) == 1:
@@ -108,7 +115,7 @@ def path_of(
             left_hosts = AddressRanges.model_validate(right.ip)
     hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, boxes, strict=True)]
     crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
-    seen_left = _left_networks(ends, kinds, crossings, [right.network for right in rights])
+    seen_left = _left_networks(ends, kinds, crossings, [right.network for right in rights], subscribers)
     seen_right = _right_networks(ends, kinds, crossings)
     lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
     links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
@@ -119,7 +126,7 @@ def path_of(
                 left=lefts[number],
                 right=links[number],
                 translation=translations[number],
-                softwire=_softwire(kinds, number, seen_left[number + 1], seen_right[number]),
+                softwire=_softwire(kinds, number, seen_left[number + 1], seen_right[number], subscribers),
                 pool=ends.pool if number == len(kinds) - 1 and kinds[number] is None else None,
                 mtu=ends.mtu,
             ),
@@ -144,7 +151,9 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
     return left, right
 
 
-def _softwire(kinds: Kinds, number: int, lefts: Networks, rights: Networks) -> Softwire | None:
+def _softwire(
+    kinds: Kinds, number: int, lefts: Networks, rights: Networks, subscribers: MapRule | None
+) -> Softwire | None:
     """Returns the end of a softwire that gateway `number` is, if it is one.
 
     `lefts`: the left networks as the gateway's right link has them. `rights`: the right ones as its left link has them.
@@ -152,11 +161,14 @@ def _softwire(kinds: Kinds, number: int, lefts: Networks, rights: Networks) -> S
     kind = kinds[number]
     if not isinstance(kind, SoftwireEnd):
         return None
-    ends = _softwire_ends(kinds, number)
-    own, far = ends if kind == SoftwireEnd.EDGE else ends[::-1]
+    edge, core = _softwire_ends(kinds, number)
+    if subscribers:
+        edge = subscribers.subscriber(0).address
+    own, far = (edge, core) if kind == SoftwireEnd.EDGE else (core, edge)
     beyond = rights if kind == SoftwireEnd.EDGE else lefts
     carries = dict.fromkeys(each for each in beyond if isinstance(each, IPv4Network))
-    return Softwire(end=kind, own=own, far=far, carries=tuple(carries))
+    of_core = subscribers if kind == SoftwireEnd.CORE else None
+    return Softwire(end=kind, own=own, far=far, carries=tuple(carries), subscribers=of_core)
 
 
 def _softwire_ends(kinds: Kinds, number: int) -> tuple[IPv6Address, IPv6Address]:
@@ -181,7 +193,11 @@ def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: 
 
 
 def _left_networks(
-    ends: AddressPlan, kinds: Kinds, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
+    ends: AddressPlan,
+    kinds: Kinds,
+    crossings: Sequence[Crossing],
+    rights: Sequence[IPNetwork],
+    subscribers: MapRule | None,
 ) -> list[Networks]:
     """Returns the networks of the left end as each link sees them, from the left end to the right one.
 
@@ -192,7 +208,7 @@ def _left_networks(
     for number, (kind, crossing) in enumerate(zip(kinds, crossings, strict=True)):
         if kind == SoftwireEnd.EDGE:
             carried.append(found[-1])
-            found.append((ip_network(_softwire_ends(kinds, number)[0]),))
+            found.append((subscribers.ipv6 if subscribers else ip_network(_softwire_ends(kinds, number)[0]),))
         elif kind == SoftwireEnd.CORE:
             found.append(carried.pop())
         else:

@@ -413,3 +413,64 @@ def test_the_tester_plays_the_other_end_of_a_softwire(
 def test_the_tester_plays_an_outer_box_beside_a_gateway(gateways: list[str], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         chain(*gateways)
+
+
+DS_LITE: Fields = {"subscribers": {}}
+MAP_E: Fields = {
+    "subscribers": {"ipv4": "198.18.128.0/24", "ipv6": "fd00:2:6::/48", "ea_length": 12, "offset": 0},
+    "ports": {"source": "1024-65535", "destination": "1024-49151"},
+}
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "ipv4", "count"),
+    [
+        (("tester", "softwire", "nftables"), DS_LITE | CONNECTED, "10.0.128.0/24", 256),
+        (("tester", "softwire"), DS_LITE, "198.18.128.0/24", 256),
+        (("tester", "softwire"), MAP_E, "198.18.128.0/24", 4096),
+    ],
+)
+def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv4: str, count: int) -> None:
+    experiment = chain(*gateways, **own)
+    assert experiment.subscribers is not None
+    assert (str(experiment.subscribers.ipv4), experiment.subscribers.count) == (ipv4, count)
+    hosts = experiment.addresses.left_hosts
+    assert (str(hosts.first), hosts.size) == (ipv4.partition("/")[0], 256)
+    core = experiment.path.hops[0].addresses
+    assert core.softwire is not None
+    assert core.softwire.subscribers == experiment.subscribers.rule
+    assert [str(each) for each in core.left.behind] == ["fd00:2:6::/48"]
+    assert core.softwire.far == experiment.subscribers.subscriber(0).address
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "field", "message"),
+    [
+        (("softwire", "softwire"), DS_LITE, "subscribers", "the edge of the softwire has to be `tester`"),
+        (("linux-forward", "linux-forward"), DS_LITE, "subscribers", "only the core of a softwire has subscribers"),
+        (("tester", "softwire"), {"subscribers": {"ipv4": "198.18.0.0/15"}}, "subscribers", "takes 65,536 subscribers"),
+        (
+            ("tester", "softwire"),
+            {"subscribers": {"ea_length": 12}, "ports": {"source": "1024-65535", "destination": "1024-49151"}},
+            "subscribers",
+            "4,096 subscribers that share addresses have 258,048 ranges of ports, and softwire takes 1,024",
+        ),
+        (
+            ("tester", "softwire"),
+            {"subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 5, "offset": 4}},
+            "ports.destination",
+            "no subscriber has ports below 4,096 with this `offset`",
+        ),
+        (
+            ("tester", "softwire"),
+            DS_LITE | {"addresses": {"left_hosts": "198.18.1.0/28"}},
+            "addresses.left_hosts",
+            "are not all in 198.18.128.0/24",
+        ),
+    ],
+)
+def test_subscribers_that_cannot_be(gateways: tuple[str, ...], own: Fields, field: str, message: str) -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
+    found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+    assert message in found[f"experiments[0].{field}"]

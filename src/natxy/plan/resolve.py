@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from natxy.errors import PlanError
-from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
+from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_subscribers, resolve_translation
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_written
 from natxy.plan.checks.connections import check_connections
@@ -17,6 +17,7 @@ from natxy.plan.crossings import PREFIX
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.frames.background import resolve_background
 from natxy.plan.frames.mix import mean_bytes
+from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
@@ -101,11 +102,15 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         many_pairs=own.pairs is not None,
         prefix=(own.translation and own.translation.prefix) or PREFIX,
     )
+    subscribers = resolve_subscribers(own.subscribers, addresses.left) if own.subscribers else None
+    if subscribers and own.addresses.left_hosts is None:
+        addresses = addresses.model_copy(update={"left_hosts": AddressRanges.model_validate(str(subscribers.ipv4))})
     frame_size = own.settled_frame_size(plan.family)
     decided = {
         "title": own.title or own.name,
         "family": family,
         "translation": resolve_translation(own.translation, addresses) if own.translation else None,
+        "subscribers": subscribers,
         "frame_size": frame_size,
         "line_rate": own.line_rate or plan.line_rate,
         "tag_bytes": plan.testbed.tag_bytes,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from natxy.addressing.map_rules import MapRule
 from natxy.dut.base import Capability
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
@@ -14,6 +15,9 @@ from natxy.plan.model.terms import SoftwireEnd
 
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
+# Routing tables and the priority of rules for subscribers that share addresses.
+_FIRST_TABLE: Final = 110_000
+_PRIORITY: Final = 110
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
 
 
@@ -65,6 +69,9 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
         if self.config.by == SoftwireBy.SEG6:
             yield f"sr tunsrc set {own}"
             yield self._route("replace", f"{own}/128", "encap seg6local action End.DX4 nh4 0.0.0.0", self._outer)
+            if self._softwire.subscribers:
+                yield from self._to_subscribers(self._softwire.subscribers)
+                return
             through, interface = f"encap seg6 mode encap.red segs {far}", self._outer
         else:
             yield f"address replace {own}/128 dev {self._outer} nodad"
@@ -74,8 +81,33 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
             through, interface = "", self.tunnel
         yield from (self._route("replace", str(network), through, interface) for network in self._softwire.carries)
 
+    def _to_subscribers(self, rule: MapRule) -> Iterator[str]:
+        """Yields a route for each subscriber's address or, where subscribers share addresses, a rule for each range of
+        ports with a routing table of its own."""
+        for number in range(rule.subscriber_count):
+            each = rule.subscriber(number)
+            through = f"encap seg6 mode encap.red segs {each.address}"
+            if rule.psid_length == 0:
+                yield self._route("replace", f"{each.ipv4}/32", through, self._outer)
+                continue
+            table = _FIRST_TABLE + number
+            yield f"{self._route('replace', 'default', through, self._outer)} table {table}"
+            for ports in each.ports.ranges:
+                # The kernel takes a port, or a range with two ends.
+                chosen = f"{ports[0]}" if len(ports) == 1 else f"{ports[0]}-{ports[-1]}"
+                yield f"rule add priority {_PRIORITY} ipproto udp to {each.ipv4}/32 dport {chosen} lookup {table}"
+
     def _removed(self) -> Iterator[str]:
         own = self._softwire.own
+        if rule := self._softwire.subscribers:
+            if rule.psid_length == 0:
+                yield from (
+                    self._route("del", f"{rule.subscriber(number).ipv4}/32") for number in range(rule.subscriber_count)
+                )
+            else:
+                # Each deletes one rule; with -force those beyond the last fail without harm.
+                yield from (f"rule del priority {_PRIORITY}" for _ in range(_most_rules(rule)))
+                yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
         yield from (self._route("del", str(network)) for network in self._softwire.carries)
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")
@@ -90,3 +122,8 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
     def _batch(self, commands: Iterator[str], *, force: bool) -> None:
         lines = "".join(f"{command}\n" for command in commands)
         self.transport.run(["ip", *(["-force"] if force else []), "-batch", "-"], input=lines, check=not force)
+
+
+def _most_rules(rule: MapRule) -> int:
+    """Returns the number of rules for the ranges of ports of all subscribers."""
+    return rule.subscriber_count * len(rule.subscriber(0).ports.ranges)

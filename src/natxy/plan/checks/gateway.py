@@ -10,7 +10,7 @@ from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import Family, Kernel
+from natxy.plan.model.terms import Family, Kernel, SoftwireEnd
 from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.testbeds import TestbedConfig
@@ -62,6 +62,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
     yield from _check_port_sets(experiment, at)
+    yield from _check_subscribers(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
     if len(gateway.boxes) > 1:
@@ -81,6 +82,53 @@ def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
         else:
             continue
         yield Problem((*at, *hop_at, "port_set"), text)
+
+
+def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Refuses subscribers without a core that serves them, and hosts that are none of them."""
+    own, at = experiment.subscribers, (*location, "subscribers")
+    if own is None:
+        return
+    kinds = experiment.kinds or ()
+    if SoftwireEnd.CORE not in kinds:
+        text = "only the core of a softwire has subscribers; give a chain such as [tester, softwire], or remove it"
+        yield Problem(at, text)
+        return
+    if not experiment.gateway.boxes[kinds.index(SoftwireEnd.EDGE)].is_played:
+        text = (
+            "the tester plays the subscribers, so the edge of the softwire has to be `tester`; give it as the first box"
+        )
+        yield Problem(at, text)
+        return
+    core = experiment.gateway.boxes[kinds.index(SoftwireEnd.CORE)]
+    rules = own.count * len(own.subscriber(0).ports.ranges)
+    if own.share_addresses and rules > core.most_port_rules:
+        text = (
+            f"{own.count:,} subscribers that share addresses have {rules:,} ranges of ports, and {core.driver} takes "
+        )
+        yield Problem(at, f"{text}{core.most_port_rules:,}; give a shorter `ea_length`, or a smaller `offset`")
+    elif own.count > core.most_subscribers:
+        text = f"{core.driver} takes {core.most_subscribers:,} subscribers, not {own.count:,}; give a longer `ipv4`"
+        yield Problem(at, text)
+    if own.share_addresses and own.offset:
+        yield from _check_owned_ports(experiment, 1 << 16 - own.offset, (*location, "ports"))
+    hosts = experiment.addresses.left_hosts
+    if not all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges):
+        text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
+        yield Problem((*location, "addresses", "left_hosts"), text)
+
+
+def _check_owned_ports(experiment: Experiment, first: int, at: Location) -> Iterator[Problem]:
+    """Refuses ports below the `first` one that a subscriber may have."""
+    used = {"source": experiment.ports.source}
+    if not experiment.makes_connections and experiment.directions != Directions.FORWARD:
+        used["destination"] = experiment.ports.in_reverse.destination
+    for field, ports in used.items():
+        if ports.min < first:
+            text = (
+                f"no subscriber has ports below {first:,} with this `offset`; give {first}-{ports.max}, or `offset: 0`"
+            )
+            yield Problem((*at, field), text)
 
 
 def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -73,6 +73,10 @@ class GatewayModel(PlanModel):
     """True if it keeps its connections in Linux's connection tracking table."""
     softwire_ends: ClassVar[frozenset[SoftwireEnd]] = frozenset()
     """The ends of a softwire that it can be, beside a gateway that is the other end."""
+    most_subscribers: ClassVar[int] = 1
+    """The subscribers that it serves as the core of a softwire, each with an address of its own."""
+    most_port_rules: ClassVar[int] = 1
+    """The ranges of ports of all subscribers that share addresses."""
     serves_pairs: ClassVar[bool] = False
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False

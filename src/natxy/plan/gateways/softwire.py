@@ -23,6 +23,9 @@ class SoftwireConfig(NeighborsModel):
 
     translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
     softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    most_subscribers: ClassVar[int] = 65_536
+    # The kernel looks at them one after the other.
+    most_port_rules: ClassVar[int] = 1024
     driver: Literal["softwire"] = "softwire"
     by: SoftwireBy = SoftwireBy.SEG6
     """Part of the kernel that makes the packets: `seg6`, or `ip6_tunnel` for kernels that have the module."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from ipaddress import IPv6Address
 from typing import Any, Final
 
 from natxy.engine.messages.common import Side, StreamRole
@@ -290,8 +291,27 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     return plain.model_copy(
         update={
             "arrival_form": _arrival_form(experiment, side),
-            "softwire": SoftwireFormat(core=core, subscribers=SubscriberRule(address=edge)),
+            "softwire": SoftwireFormat(core=core, subscribers=_rule(experiment, edge)),
         }
+    )
+
+
+def _rule(experiment: Experiment, edge: IPv6Address) -> SubscriberRule:
+    """Returns how the engine computes the end of a subscriber, or the one end that there is."""
+    if experiment.subscribers is None:
+        return SubscriberRule(address=edge)
+    rule = experiment.subscribers.rule
+    suffix_bits = 32 - rule.ipv4.prefixlen
+    # The EA bits end at bit 64 of the address or before.
+    psid_shift = 64 - rule.ipv6.prefixlen - rule.ea_length
+    return SubscriberRule(
+        address=rule.ipv6.network_address,
+        address_mask=(1 << suffix_bits) - 1,
+        address_shift=psid_shift + rule.psid_length,
+        psid_mask=(1 << rule.psid_length) - 1,
+        psid_drop=16 - rule.offset - rule.psid_length if rule.psid_length else 0,
+        psid_shift=psid_shift,
+        identifier=True,
     )
 
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The subscribers of a core: how many there are, and the addresses and ports of each, by a mapping rule (RFC 7597)."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Network
+from typing import Annotated, Final
+
+from pydantic import Field, model_validator
+
+from natxy.addressing.map_rules import MapRule, MapSubscriber
+from natxy.addressing.port_sets import USUAL_OFFSET
+from natxy.plan.model.addresses import IPv4Prefix, IPv6Prefix
+from natxy.plan.model.base import PlanModel
+
+# An end-user prefix of at most 64 bits: the tester computes addresses half by half.
+_LONGEST_PREFIX: Final = 64
+_SUFFIX_BITS: Final = 32
+
+
+class SubscribersPlan(PlanModel):
+    """The subscribers behind one core, each with a softwire of its own.
+
+    Each has an address of `ipv4` or, with more `ea_length` bits than `ipv4` leaves, a part of an address's ports.
+    """
+
+    ipv4: IPv4Prefix | None = None
+    """Prefix of the subscribers' IPv4 addresses; default: 256 addresses behind the left link."""
+    ipv6: IPv6Prefix = IPv6Network("fd00:2:6::/48")
+    """Prefix of the subscribers' IPv6 addresses, their ends of the softwires."""
+    ea_length: Annotated[int, Field(ge=1, le=48)] | None = None
+    """Embedded address bits, which tell subscribers apart; default: one subscriber for each address."""
+    offset: Annotated[int, Field(ge=0, le=15)] = USUAL_OFFSET
+    """Bits of a port before the PSID, where subscribers share addresses."""
+
+
+class Subscribers(SubscribersPlan):
+    """The same, with all values."""
+
+    ipv4: IPv4Prefix
+
+    @model_validator(mode="after")
+    def _fits(self) -> Subscribers:
+        # Raises ValueError for a rule that contradicts itself.
+        rule = self.rule
+        if rule.ea_length < _SUFFIX_BITS - self.ipv4.prefixlen:
+            raise ValueError(
+                f"{rule.ea_length} EA bits give each subscriber a prefix, and the tester plays single addresses; give "
+                f"at least {_SUFFIX_BITS - self.ipv4.prefixlen}, or an `ipv4` with a longer prefix"
+            )
+        if (length := self.ipv6.prefixlen + rule.ea_length) > _LONGEST_PREFIX:
+            raise ValueError(
+                f"{self.ipv6} and {rule.ea_length} EA bits make prefixes of {length} bits; expected at most "
+                f"{_LONGEST_PREFIX}, so give a shorter `ipv6`"
+            )
+        return self
+
+    @property
+    def rule(self) -> MapRule:
+        length = _SUFFIX_BITS - self.ipv4.prefixlen if self.ea_length is None else self.ea_length
+        return MapRule(self.ipv6, self.ipv4, length, self.offset)
+
+    @property
+    def count(self) -> int:
+        return self.rule.subscriber_count
+
+    @property
+    def share_addresses(self) -> bool:
+        return self.rule.psid_length > 0
+
+    def subscriber(self, number: int) -> MapSubscriber:
+        return self.rule.subscriber(number)
