@@ -86,7 +86,7 @@ TEST(Softwire, FramesLeaveAndArriveInThoseOfTheirSubscribers) {
     return core(from, frame);
   };
   for (const StreamReport& each : bed.run(trial({of_side(Side::left, 2000), of_side(Side::right, 2000)})).streams) {
-    EXPECT_EQ(each.received, 2000U) << each.name;
+    EXPECT_EQ(each.received, 2000U);
     EXPECT_EQ(each.corrupt + each.misrouted, 0U);
   }
   EXPECT_EQ(subscribers.size(), 16U);
@@ -109,7 +109,7 @@ TEST(Softwire, ConnectionsAreMadeAndAnswered) {
     spec.flows.reset();
     second.push_back(spec);
   }
-  for (const StreamReport& each : bed.run(trial(second)).streams) EXPECT_EQ(each.received, 1500U) << each.name;
+  for (const StreamReport& each : bed.run(trial(second)).streams) EXPECT_EQ(each.received, 1500U);
 }
 
 /// Returns the report on frames from a side through a gateway that does something else with the first 100 of them.
