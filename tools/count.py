@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds up JUnit files, one of each test runner, and prints one line: `N passed, N failed, N skipped`.
 
-Each test that failed has a line of its own on standard error, with the beginning of the reason.
+Each test that failed has a line of its own on standard error, with the beginning of the reason. If NAME-again.xml lies
+beside NAME.xml, its tests count instead of the failed ones in NAME.xml, and the lines say which passed only then.
 A file that is missing, unreadable or empty of tests belongs to a runner that did not run: the exit code is 1 then.
 With `--skips LIST` it is also 1 if a test was skipped that LIST does not have. Each line of LIST is a pattern, such as
 `tests.gateways.tayga_test.*`, and after a `#` the reason why the test need not run.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -34,9 +35,16 @@ class Count:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+def last_cases(junit: Path) -> Iterator[ElementTree.Element]:
+    """Yields each test of a file, as it ended last."""
+    again = {_name(case): case for case in _again(junit)}
+    for case in ElementTree.parse(junit).iter("testcase"):
+        yield case if _failure(case) is None else again.get(_name(case), case)
+
+
 def count(junit: Path) -> Count:
     total = Count()
-    for case in ElementTree.parse(junit).iter("testcase"):
+    for case in last_cases(junit):
         if _failure(case) is not None:
             total += Count(failed=1)
         elif case.find("skipped") is not None:
@@ -46,21 +54,34 @@ def count(junit: Path) -> Count:
     return total
 
 
-def failures(junit: Path) -> Iterator[tuple[str, str]]:
+def failures(cases: Iterable[ElementTree.Element]) -> Iterator[tuple[str, str]]:
     """Yields the name of each test that failed, and the first line of the reason, which may be cut short."""
-    for case in ElementTree.parse(junit).iter("testcase"):
+    for case in cases:
         failure = _failure(case)
         if failure is not None:
             reason = (failure.get("message") or failure.text or "").strip()
             yield _name(case), reason.partition("\n")[0][:_LONGEST_REASON]
 
 
+def passed_again(junit: Path) -> Iterator[tuple[str, str]]:
+    """Yields the name of each test that failed at first and not when it ran again, and why it failed."""
+    still = dict(failures(last_cases(junit)))
+    for name, why in failures(ElementTree.parse(junit).iter("testcase")):
+        if name not in still:
+            yield name, why
+
+
 def skips(junit: Path) -> Iterator[tuple[str, str]]:
     """Yields the name of each test that was skipped, and why."""
-    for case in ElementTree.parse(junit).iter("testcase"):
+    for case in last_cases(junit):
         skipped = case.find("skipped")
         if skipped is not None:
             yield _name(case), skipped.get("message", "")
+
+
+def _again(junit: Path) -> Iterable[ElementTree.Element]:
+    again = junit.with_name(f"{junit.stem}-again.xml")
+    return ElementTree.parse(again).iter("testcase") if again.exists() else ()
 
 
 def _failure(case: ElementTree.Element) -> ElementTree.Element | None:
@@ -99,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
     complete = True
     for file in given.files:
         try:
-            counted, failed = count(file), [*failures(file)]
+            counted, failed, again = count(file), [*failures(last_cases(file))], [*passed_again(file)]
             refused = [skip for skip in skips(file) if not any(fnmatchcase(skip[0], pattern) for pattern in allowed)]
         except (OSError, ElementTree.ParseError) as error:
             print(f"{file}: not counted: {error}", file=sys.stderr)
@@ -110,6 +131,8 @@ def main(arguments: Sequence[str]) -> int:
             complete = False
         for name, why in failed:
             print(f"failed: {name}: {why}", file=sys.stderr)
+        for name, why in again:
+            print(f"failed beside other tests, passed alone: {name}: {why}", file=sys.stderr)
         for name, why in refused:
             print(f"{name}: skipped, and not in {given.skips}: {why}", file=sys.stderr)
             complete = False

@@ -31,6 +31,26 @@ def test_failed_tests_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == f"failed: m.a: frames are missing\nfailed: m.b: {'y' * 300}\n"
 
 
+@pytest.mark.parametrize(
+    ("again", "code", "counts", "said"),
+    [
+        ("", 0, "2 passed, 0 failed", "failed beside other tests, passed alone: m.a: late"),
+        ('<failure message="late too"/>', 1, "1 passed, 1 failed", "failed: m.a: late too"),
+    ],
+)
+def test_what_ran_again_counts_as_it_ended_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], again: str, code: int, counts: str, said: str
+) -> None:
+    case = '<testsuite><testcase classname="m" name="a">{}</testcase>{}</testsuite>'
+    first = case.format('<failure message="late"/>', '<testcase classname="m" name="b"/>')
+    (tmp_path / "labs.xml").write_text(first)
+    (tmp_path / "labs-again.xml").write_text(case.format(again, ""))
+    assert main([str(tmp_path / "labs.xml")]) == code
+    shown = capsys.readouterr()
+    assert shown.out == f"{counts}, 0 skipped\n"
+    assert shown.err == f"{said}\n"
+
+
 def test_files_are_added_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.xml", "b.xml"):
         (tmp_path / name).write_text('<testsuite><testcase name="a"/></testsuite>')

@@ -4,16 +4,21 @@
 # alone` those that other programs would disturb, `tools/test.sh cards` those of PCI network cards, `tools/test.sh
 # faults` those that break a DUT behind ssh, and `tools/test.sh kills` those that end natxy at every change it makes.
 # Ends with their counts. JUnit files stay in build/tests.
+#
+# Tests run beside each other, on machines that may be shared. Up to three tests that failed run again, one at a time,
+# when all others have ended: the counts name each test that passed only then.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 # Hundreds of processes start natxy, and would each compile its sources.
 unset PYTHONDONTWRITEBYTECODE
 
+readonly MOST_AGAIN=3
 results=build/tests
 mkdir -p "$results"
 files=()
 failed=()
+disturbed=()
 parallel=
 # Each process reads the files of all tests that it may get, which takes a core for seconds.
 mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
@@ -29,7 +34,7 @@ finish() {
 # expect NAME: the file of results that a runner has to write.
 expect() {
 	files+=("$results/$1.xml")
-	rm -f "$results/$1.xml"
+	rm -rf "$results/$1.xml" "$results/$1-again.xml" "$results/$1.cache"
 }
 
 run_googletest() {
@@ -43,14 +48,15 @@ run_googletest() {
 # start_parallel NAME MARKERS; await_parallel NAME
 start_parallel() {
 	expect "$1"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$(nproc)" --dist=worksteal \
-		-m "not lab and $2" > "$results/$1.log" 2>&1 &
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -o cache_dir="$results/$1.cache" --numprocesses="$(nproc)" \
+		--dist=worksteal -m "not lab and $2" > "$results/$1.log" 2>&1 &
 	parallel=$!
 }
 
 await_parallel() {
 	echo "== pytest: tests without a lab"
-	wait "$parallel" || failed+=("pytest, $1")
+	wait "$parallel"
+	ended "$1" $?
 	parallel=
 	cat "$results/$1.log"
 }
@@ -60,8 +66,34 @@ await_parallel() {
 run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" --numprocesses="$3" --dist=loadfile -m "lab and $2" \
-		"${labs[@]}" || failed+=("pytest, $1")
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -o cache_dir="$results/$1.cache" --numprocesses="$3" --dist=loadfile \
+		-m "lab and $2" "${labs[@]}"
+	ended "$1" $?
+}
+
+# ended NAME CODE: pytest's exit code is 1 if tests failed, and another one if it could not run them all.
+ended() {
+	case $2 in
+	0) ;;
+	1) disturbed+=("$1") ;;
+	*) failed+=("pytest, $1") ;;
+	esac
+}
+
+run_again() {
+	local count=0 name
+	for name in "${disturbed[@]}"; do
+		((count += $(grep --count ': true' "$results/$name.cache/v/cache/lastfailed")))
+	done
+	for name in "${disturbed[@]}"; do
+		if ((count > MOST_AGAIN)); then
+			failed+=("pytest, $name")
+			continue
+		fi
+		echo "== pytest: again, alone, what failed of $name"
+		.venv/bin/pytest --quiet --junit-xml="$results/$name-again.xml" -o cache_dir="$results/$name.cache" \
+			--last-failed --last-failed-no-failures=none || failed+=("pytest, $name")
+	done
 }
 
 short_tests() {
@@ -72,6 +104,7 @@ short_tests() {
 	run_googletest
 	run_labs labs "$markers" 3
 	await_parallel parallel
+	run_again
 }
 
 long_tests() {
@@ -79,6 +112,7 @@ long_tests() {
 	start_parallel long-parallel "$markers"
 	run_labs long "$markers" 0
 	await_parallel long-parallel
+	run_again
 }
 
 # Runs the tests of a marker whose name is that of the verb.

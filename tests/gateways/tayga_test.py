@@ -37,16 +37,18 @@ experiments:
 """
 
 
-def left_behind() -> list[str]:
-    return sorted(path.name for path in Path("/run").glob("natxy-tayga-*"))
+# natxy and its gateways have a /run of their own here: other tests' gateways write to the machine's.
+IN_OWN_RUN = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
 
 
 def test_frames_are_translated_both_ways(tmp_path: Path) -> None:
-    before = left_behind()
     (tmp_path / "plan.yaml").write_text(PLAN)
+    listed = (
+        'mount -t tmpfs tmpfs /run && { "$@"; code=$?; echo "left: $(ls -d /run/natxy-* 2> /dev/null)"; exit $code; }'
+    )
     # One experiment was skipped.
-    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", code=4)
-    assert left_behind() == before
+    run, done = measured_run(tmp_path / "plan.yaml", tmp_path / "out", inside=(*IN_OWN_RUN, listed, "sh"), code=4)
+    assert done.stdout.endswith("left: \n")
     assert run.state == RunState.DONE
     missing, *others = run.experiments
     assert missing.state == State.SKIPPED
@@ -71,11 +73,9 @@ def test_a_full_disk_of_the_gateway_is_named(tmp_path: Path) -> None:
     plan.write_text(
         f"{PLAN.partition('experiments:')[0]}experiments: [{{name: siit, gateway: tayga, translation: siit}}]\n"
     )
-    # natxy and its gateway have a /run of their own here, which has no room.
+    # It has no room.
     fill = 'mount -t tmpfs -o size=1m tmpfs /run && { cat /dev/zero > /run/full 2> /dev/null; exec "$@"; }'
-    done = natxy(
-        "run", plan, "--output", out, inside=["unshare", "--mount", "--propagation", "private", "sh", "-c", fill, "sh"]
-    )
+    done = natxy("run", plan, "--output", out, inside=[*IN_OWN_RUN, fill, "sh"])
     assert done.returncode == 4, done.stdout + done.stderr
     [experiment] = RunReader(out).run.experiments
     assert experiment.state == State.FAILED

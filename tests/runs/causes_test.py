@@ -31,11 +31,13 @@ TIMING: Final = {"preset": "lab", "max_pause": "20ms", "overrun_floor": "20ms", 
 TIMEOUTS: Final = {"udp_timeout_s": 600, "udp_stream_timeout_s": 600}
 ROUTES: Final = ["sysctl", "-qw", "net.ipv4.ip_forward=1"]
 MASQUERADED: Final = "chain out { type nat hook postrouting priority srcnat; oifname {right} masquerade; };"
+CROWDED: Final = "frames on the gateway's cores, most of them of other"
 REMOVE: Final = ["nft", "add table ip mine; delete table ip mine"]
 
 
 def measured(folder: Path, code: int = 0, **experiment: Any) -> RepetitionRecord:
-    """Measures once more while its trials contradict each other; `code` is the exit code that natxy should have."""
+    """Measures once more while its trials contradict each other, or while natxy says that other traffic of the machine
+    filled the queues of the gateway's cores; `code` is the exit code that natxy should have."""
     plan = {
         "name": "causes",
         "repeat": 1,
@@ -51,8 +53,12 @@ def measured(folder: Path, code: int = 0, **experiment: Any) -> RepetitionRecord
         assert record.repetitions, record.reason
         return found, record.repetitions[0]
 
-    # A machine that disturbs the gateway in one trial and not in another makes it contradict itself.
-    found, repetition = undisturbed(once, lambda both: both[1].reason if "contradict" in both[1].reason else "")
+    def blames(both: tuple[int, RepetitionRecord]) -> str:
+        reason = both[1].reason
+        # A machine that disturbs the gateway in one trial and not in another makes it contradict itself.
+        return reason if "contradict" in reason or CROWDED in reason else ""
+
+    found, repetition = undisturbed(once, blames)
     assert found == code, repetition.reason
     return repetition
 

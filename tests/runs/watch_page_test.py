@@ -101,7 +101,8 @@ class Run:
 @contextmanager
 def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Yields the process of `natxy watch` and the address that it prints."""
-    process = subprocess.Popen(command("watch", folder, "--port", str(port)), stdout=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command("watch", folder, "--port", str(port)), stdout=pipe, stderr=pipe, text=True)
     try:
         assert process.stdout
         yield process, process.stdout.readline().strip()
@@ -361,6 +362,8 @@ def test_a_server_that_is_asked_to_end_does_so_beside_a_viewer(plan: ResolvedPla
         wait_until(lambda: os.sched_getaffinity(server.pid) == {first, *others})
         server.send_signal(2)
         assert server.wait(HANG_S) == 130
+        assert server.stderr
+        assert server.stderr.read() == "natxy: interrupted\n"
 
 
 def test_a_run_that_waits_for_cores_says_so_in_the_matrix(plan: ResolvedPlan, tmp_path: Path) -> None:

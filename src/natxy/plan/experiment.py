@@ -91,9 +91,9 @@ class PortPair(PlanModel):
         """The number of combinations."""
         return self.source.size * self.destination.size
 
-    @property
-    def first_alone(self) -> PortPair:
-        return PortPair(source=_only(self.source), destination=_only(self.destination))
+    def alone(self, step: int = 0) -> PortPair:
+        """Returns one port of each range, so many ports after the first; after the last, it begins again."""
+        return PortPair(source=_only(self.source, step), destination=_only(self.destination, step))
 
 
 class Ports(PortPair):
@@ -437,14 +437,14 @@ class Experiment(PlanModel):
     def with_one_flow(self, step: int = 0) -> Experiment:
         """Returns a copy with one connection or, without connections, with the first four-tuple only.
 
-        `step`: so many ports after the first, on each side that has so many.
+        `step`: so many ports after the first ones.
         """
         if self.connections is not None:
             return self.model_copy(update={"connections": 1, "active_connections": None})
         ports, addresses = self.ports, self.addresses
         hosts = {side: getattr(addresses, side).first_alone for side in ("left_hosts", "right_hosts")}
-        reverse = ports.reverse and ports.reverse.first_alone
-        only = Ports(source=_only(ports.source, step), destination=_only(ports.destination, step), reverse=reverse)
+        reverse, forward = ports.reverse and ports.reverse.alone(step), ports.alone(step)
+        only = Ports(source=forward.source, destination=forward.destination, reverse=reverse)
         return self.model_copy(update={"flows": 1, "ports": only, "addresses": addresses.model_copy(update=hosts)})
 
     def longest_trial_s(self, phase1_fps: float | None) -> float:
@@ -483,7 +483,7 @@ def _across(translation: Translation, hosts: AddressRange) -> AddressRange | Non
     return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
 
 
-def _only(ports: PortRange, step: int = 0) -> PortRange:
+def _only(ports: PortRange, step: int) -> PortRange:
     port = ports.min + step % ports.size
     return PortRange(min=port, max=port)
 

@@ -105,6 +105,9 @@ def test_one_flow_may_have_later_ports() -> None:
     assert (third.source.min, third.destination.min) == (first.source.min + 2, first.destination.min + 2)
     single = resolved(THROUGHPUT, ports={"source": "9-10", "destination": 7}).with_one_flow(2).ports
     assert (single.source.min, single.destination.min) == (9, 7)
+    reverse = resolved(THROUGHPUT, ports=PORTS | {"reverse": {"destination": "1-7"}}).with_one_flow(2).ports.reverse
+    assert reverse is not None
+    assert (reverse.source.min, reverse.destination.min) == (first.source.min + 2, 3)
 
 
 def test_the_ports_from_right_to_left_are_the_same_unless_the_plan_says_otherwise() -> None:

@@ -46,18 +46,18 @@ def send_probes(
     """Sends frames in the experiment's directions, between the interfaces of one pair, and returns how they fared.
 
     Through a gateway that keeps connections, the frames are those of one connection. If that cannot be opened by as
-    many frames as `openings`, one after the other, nothing else is sent. Each `attempt` takes another flow, if the
+    many frames as `openings`, one after the other, nothing else is sent. Each `attempt` takes other ports, if the
     experiment has others: a gateway may lose one flow and forward the rest.
     """
-    probe, seed = _probe_of(experiment, attempt), _SEED + attempt
+    probe = _probe_of(experiment, attempt)
     if probe.connections:
-        request = establish_request(probe, _RATE_FPS, seed, pair)
+        request = establish_request(probe, _RATE_FPS, _SEED, pair)
         tried: list[Passage] = []
         while not any(passage.good for passage in tried):
             if len(tried) == openings:
                 return [together(tried)]
             tried += passages(engine.run_trial(request), request.streams)
-    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, seed, frames=FRAMES)
+    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, _SEED, frames=FRAMES)
     of_pair = [stream for stream in of_all.streams if stream.pair == pair]
     traffic = with_foreground(of_all.model_copy(update={"streams": of_pair}), lambda _: {"burst": _BURST})
     return passages(engine.run_trial(traffic), traffic.streams)

@@ -34,6 +34,7 @@ REFRESH_S: Final = 1.0
 # A line of its own now and then shows the server that a viewer is gone.
 _QUIET_S: Final = 15.0
 _AT_ONCE: Final = 64
+_CLOSING_S: Final = 0.05
 _CHUNK: Final = 1 << 18
 # Below all that measures, and above what only fills idle time.
 _NICE: Final = 10
@@ -218,6 +219,19 @@ def bound(port: int) -> socket.socket:
     return listening
 
 
+class _Server(uvicorn.Server):  # type: ignore[misc]
+    """Closes every connection when it is told to end: a viewer's stream of changes never ends by itself."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        ending = asyncio.ensure_future(super().shutdown(sockets))
+        while not ending.done():
+            # What was accepted last may be set up only now.
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
+            await asyncio.wait([ending], timeout=_CLOSING_S)
+        await ending
+
+
 def serve(app: Starlette, token: str, listening: socket.socket) -> None:
     """Serves until it is interrupted, with a low priority."""
     # It writes a traceback for each connection that finds no file descriptor free.
@@ -226,5 +240,5 @@ def serve(app: Starlette, token: str, listening: socket.socket) -> None:
     quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
     # As many are accepted at once, each with a file descriptor, before any of them can be closed.
     quiet["backlog"] = _AT_ONCE
-    config = uvicorn.Config(app, timeout_graceful_shutdown=1, http=protocol_for(token), ws="none", **quiet)
-    uvicorn.Server(config).run(sockets=[listening])
+    config = uvicorn.Config(app, http=protocol_for(token), ws="none", **quiet)
+    _Server(config).run(sockets=[listening])
