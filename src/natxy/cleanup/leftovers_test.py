@@ -297,7 +297,7 @@ def test_what_is_left_concerns_the_plans_machines_by_their_whole_target(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     dut = DutLocation(left="a", right="b", ssh=SshTarget(host="gw", user="root", config=Path("ours")))
-    plan: Any = SimpleNamespace(testbed=SimpleNamespace(dut_location=dut, remote_hosts={}, further_testers=()))
+    plan: Any = SimpleNamespace(testbed=SimpleNamespace(dut_locations=[dut], remote_hosts={}, further_testers=()))
 
     def concerned(**target: object) -> bool:
         return _is_of(plan, entry_at(Place(boot_id="x", ssh=json.dumps({"host": "gw", "user": "root", **target}))))

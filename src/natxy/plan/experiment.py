@@ -233,7 +233,7 @@ class Experiment(PlanModel):
             self._ends,
             self.families[0],
             self.addresses.left_hosts,
-            self.subscribers and self.subscribers.rule,
+            self.subscribers.rule if self.subscribers else None,
         )
 
     @property

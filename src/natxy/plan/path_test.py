@@ -417,7 +417,7 @@ def test_the_tester_plays_an_outer_box_beside_a_gateway(gateways: list[str], mes
 
 DS_LITE: Fields = {"subscribers": {}}
 MAP_E: Fields = {
-    "subscribers": {"ipv4": "198.18.128.0/24", "ipv6": "fd00:2:6::/48", "ea_length": 12, "offset": 0},
+    "subscribers": {"ipv4": "198.18.128.0/24", "ipv6": "fd00:2:6::/48", "ea_length": 10, "offset": 0},
     "ports": {"source": "1024-65535", "destination": "1024-49151"},
 }
 
@@ -427,7 +427,7 @@ MAP_E: Fields = {
     [
         (("tester", "softwire", "nftables"), DS_LITE | CONNECTED, "10.0.128.0/24", 256),
         (("tester", "softwire"), DS_LITE, "198.18.128.0/24", 256),
-        (("tester", "softwire"), MAP_E, "198.18.128.0/24", 4096),
+        (("tester", "softwire"), MAP_E, "198.18.128.0/24", 1024),
     ],
 )
 def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv4: str, count: int) -> None:
@@ -448,7 +448,18 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
     [
         (("softwire", "softwire"), DS_LITE, "subscribers", "the edge of the softwire has to be `tester`"),
         (("linux-forward", "linux-forward"), DS_LITE, "subscribers", "only the core of a softwire has subscribers"),
-        (("tester", "softwire"), {"subscribers": {"ipv4": "198.18.0.0/15"}}, "subscribers", "takes 65,536 subscribers"),
+        (
+            ("tester", "softwire"),
+            {"subscribers": {"ipv4": "198.18.0.0/15", "ipv6": "fd00:2::/32"}},
+            "subscribers",
+            "takes 65,536 subscribers",
+        ),
+        (
+            ("tester", "softwire"),
+            {"subscribers": {"ipv4": "198.18.0.0/15"}},
+            "subscribers",
+            "17 EA bits make prefixes of 65 bits; expected at most 64, so give a shorter `ipv6`",
+        ),
         (
             ("tester", "softwire"),
             {"subscribers": {"ea_length": 12}, "ports": {"source": "1024-65535", "destination": "1024-49151"}},

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pydantic import ValidationError
+
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_subscribers, resolve_translation
 from natxy.plan.cells import linked
@@ -17,12 +19,13 @@ from natxy.plan.crossings import PREFIX
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.frames.background import resolve_background
 from natxy.plan.frames.mix import mean_bytes
-from natxy.plan.model.address_ranges import AddressRanges
+from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, resolve_counted_goal, resolve_goal
+from natxy.plan.model.subscribers import Subscribers, SubscribersPlan
 from natxy.plan.model.terms import Family
 from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
@@ -102,9 +105,9 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         many_pairs=own.pairs is not None,
         prefix=(own.translation and own.translation.prefix) or PREFIX,
     )
-    subscribers = resolve_subscribers(own.subscribers, addresses.left) if own.subscribers else None
+    subscribers = _resolve_subscribers(own.subscribers, addresses.left, location) if own.subscribers else None
     if subscribers and own.addresses.left_hosts is None:
-        addresses = addresses.model_copy(update={"left_hosts": AddressRanges.model_validate(str(subscribers.ipv4))})
+        addresses = addresses.model_copy(update={"left_hosts": subscribers.addresses})
     frame_size = own.settled_frame_size(plan.family)
     decided = {
         "title": own.title or own.name,
@@ -140,6 +143,14 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
     return experiment.model_copy(update={"search": search})
+
+
+def _resolve_subscribers(own: SubscribersPlan, left: LinkAddresses, location: Location) -> Subscribers:
+    try:
+        return resolve_subscribers(own, left)
+    except ValidationError as error:
+        problems = [Problem((*location, "subscribers"), str(each["ctx"]["error"])) for each in error.errors()]
+        raise PlanProblems(problems) from error
 
 
 def _mean_size(own: ExperimentPlan, usual: Family) -> int:

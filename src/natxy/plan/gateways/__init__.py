@@ -30,4 +30,4 @@ else:
     }
     _hop_models = (model for _, model in sorted(_models.items()) if model is not ChainConfig)
     ChainConfig.model_rebuild(_types_namespace={"HopConfig": _one_of(_hop_models)})
-    GatewayConfig = _one_of(model for _, model in sorted(_models.items()))
+    GatewayConfig = _one_of(model for _, model in sorted(_models.items()) if not model.is_played)

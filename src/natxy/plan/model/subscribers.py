@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.addressing.port_sets import USUAL_OFFSET
+from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import IPv4Prefix, IPv6Prefix
 from natxy.plan.model.base import PlanModel
 
@@ -63,6 +64,11 @@ class Subscribers(SubscribersPlan):
     @property
     def count(self) -> int:
         return self.rule.subscriber_count
+
+    @property
+    def addresses(self) -> AddressRanges:
+        """All addresses of `ipv4`: a rule maps the first and the last one, too."""
+        return AddressRanges((AddressRange(first=self.ipv4.network_address, last=self.ipv4.broadcast_address),))
 
     @property
     def share_addresses(self) -> bool:

@@ -33,8 +33,8 @@ IN_DOCS: Final = {
     for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", file.read_text(), re.DOTALL))
     if re.search("^name: ", text, re.MULTILINE) and re.search("^experiments:", text, re.MULTILINE)
 }
-# Drivers that no plan has, each with a testbed that it runs on.
-OTHERS: Final = {"reference": "memif", "wire": "loop"}
+# Gateways that no plan has, each with a testbed that it runs on.
+OTHERS: Final = {"reference": "memif", "simulated": "simulated", "wire": "loop", "[tester, softwire]": "lab"}
 OTHER_PLANS: Final = {
     driver: (
         f"{{name: p, testbed: {{kind: {testbed}}}, experiments: "
@@ -72,7 +72,8 @@ def test_every_driver_and_every_procedure_is_in_some_plan(tmp_path: Path) -> Non
     drivers = {
         model.model_fields["driver"].default for model in models if not model.model_fields["driver"].is_required()
     }
-    assert {experiment.gateway.driver for experiment in experiments} == drivers
+    named = {each.driver for experiment in experiments for each in (experiment.gateway, *experiment.gateway.boxes)}
+    assert named == drivers
     assert {experiment.procedure.name for experiment in experiments} == {*DECLARATIONS}
 
 
