@@ -34,7 +34,12 @@ IN_DOCS: Final = {
     if re.search("^name: ", text, re.MULTILINE) and re.search("^experiments:", text, re.MULTILINE)
 }
 # Gateways that no plan has, each with a testbed that it runs on.
-OTHERS: Final = {"reference": "memif", "simulated": "simulated", "wire": "loop", "[tester, softwire]": "lab"}
+OTHERS: Final = {
+    "reference": "memif",
+    "simulated": "simulated",
+    "wire": "loop",
+    "{driver: chain, gateways: [tester, softwire]}": "lab",
+}
 OTHER_PLANS: Final = {
     driver: (
         f"{{name: p, testbed: {{kind: {testbed}}}, experiments: "
