@@ -162,7 +162,8 @@ void classify_ipv6(Bytes bytes, Classified& result) {
       result.between = static_cast<std::size_t>(packet->payload.data() - packet->header.data()) - kIpv6Bytes;
       classify_ipv4(packet->payload, result);
       // An address request or an error within a softwire is not meant for the tester.
-      if (result.kind != FrameKind::test && result.kind != FrameKind::corrupt_test) result.kind = FrameKind::in_softwire;
+      if (result.kind != FrameKind::test && result.kind != FrameKind::corrupt_test)
+        result.kind = FrameKind::in_softwire;
       return;
     case kProtocolTcp:
       result.kind = FrameKind::tcp;

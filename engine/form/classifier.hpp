@@ -43,11 +43,11 @@ enum class FrameKind : std::uint8_t {
   other_ipv6,
   other_ethertype,
   malformed,
-  not_in_softwire,     // a test frame whose stream arrives in a softwire
-  in_softwire,         // a test frame whose stream does not, or what else is in one
-  wrong_softwire,      // a test frame whose outer addresses are not those of its subscriber
-  headers_in_softwire, // a test frame with something between its outer and its inner header
-  other_vlan,  // without the tag of the port that received it, whatever it is else
+  not_in_softwire,      // a test frame whose stream arrives in a softwire
+  in_softwire,          // a test frame whose stream does not, or what else is in one
+  wrong_softwire,       // a test frame whose outer addresses are not those of its subscriber
+  headers_in_softwire,  // a test frame with something between its outer and its inner header
+  other_vlan,           // without the tag of the port that received it, whatever it is else
   count_,
 };
 

@@ -271,7 +271,7 @@ class FrameReader {
   std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
   std::uint64_t known_ = 0;          // the same with the known bits of the signature
   std::array<Known<TwoWords>, kPieces> headers_;  // without an outer header, the first piece alone
-  Known<TwoWords> datagram_;  // the UDP header and the start of the signature
+  Known<TwoWords> datagram_;                      // the UDP header and the start of the signature
   Known<TwoWords> extensions_;
   static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
   Known<std::uint32_t> start_;               // of the headers

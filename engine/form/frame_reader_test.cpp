@@ -139,9 +139,7 @@ Bytes altered_frame(const FormInFamily& form, std::size_t size, std::mt19937_64&
   return frame;
 }
 
-std::size_t random_size(std::mt19937_64& random) {
-  return kSmallSize + random() % (random() % 8 == 0 ? 1435 : 60);
-}
+std::size_t random_size(std::mt19937_64& random) { return kSmallSize + random() % (random() % 8 == 0 ? 1435 : 60); }
 
 TEST(FrameReader, ReadsFourFramesAsEachAlone) {
   std::mt19937_64 random(3);

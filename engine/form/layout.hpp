@@ -10,8 +10,8 @@
 
 namespace natxy {
 
-/// Says which end of a softwire sends a frame, an IPv4 packet in an IPv6 packet, and so which outer address follows from
-/// the inner ones. `none`: the frame is in no softwire.
+/// Says which end of a softwire sends a frame, an IPv4 packet in an IPv6 packet, and so which outer address follows
+/// from the inner ones. `none`: the frame is in no softwire.
 enum class Outer : std::uint8_t { none, from_edge, from_core };
 
 /// Says where the fields of a test frame lie, in bytes from its start. Writers and readers are made for a layout, so

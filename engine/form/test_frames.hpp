@@ -64,10 +64,22 @@ inline std::uint16_t plain_checksum(const Bytes& bytes) {
 /// Puts the outer address of a subscriber, byte by byte, as RFC 7597 draws it (§5.2 and §6).
 inline void put_subscriber(Layout layout, std::uint32_t address, std::uint16_t port, Bytes& frame) {
   const auto psid = static_cast<std::uint8_t>(port >> 2);
-  const std::array<std::uint8_t, 16> bytes = {
-      0x20, 0x01, 0x0D, 0xB8, 0, static_cast<std::uint8_t>(address), psid, 0, 0, 0,
-      static_cast<std::uint8_t>(address >> 24), static_cast<std::uint8_t>(address >> 16),
-      static_cast<std::uint8_t>(address >> 8), static_cast<std::uint8_t>(address), 0, psid};
+  const std::array<std::uint8_t, 16> bytes = {0x20,
+                                              0x01,
+                                              0x0D,
+                                              0xB8,
+                                              0,
+                                              static_cast<std::uint8_t>(address),
+                                              psid,
+                                              0,
+                                              0,
+                                              0,
+                                              static_cast<std::uint8_t>(address >> 24),
+                                              static_cast<std::uint8_t>(address >> 16),
+                                              static_cast<std::uint8_t>(address >> 8),
+                                              static_cast<std::uint8_t>(address),
+                                              0,
+                                              psid};
   std::ranges::copy(bytes, &frame[kEthernetBytes + (layout.outer == Outer::from_edge ? 8 : 24)]);
 }
 

@@ -62,8 +62,8 @@ struct StreamSpec {
   StreamRole role = StreamRole::foreground;
   StreamKind kind = StreamKind::flows;
   Form form = Form::udp;
-  std::optional<Form> arrival_form;  // none: the same, unless it arrives in another family
-  Softwire softwire;                 // in which it is sent or arrives, if a form has one
+  std::optional<Form> arrival_form;             // none: the same, unless it arrives in another family
+  Softwire softwire;                            // in which it is sent or arrives, if a form has one
   std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat
   std::uint8_t ttl = 64;
   bool dont_fragment = false;

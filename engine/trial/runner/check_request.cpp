@@ -63,10 +63,11 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
   const Layout arriving = layout_of(connections.arrival_form_of(stream), connections.arrival_family_of(stream));
   const auto [smallest, largest] = std::ranges::minmax(stream.frame_sizes);
   if (smallest < sent.smallest_frame()) {
-    throw TrialError(stream, fmt::format("a frame of {} bytes is too short; the minimum of the form {} over IPv{} is {} "
-                                         "bytes",
-                                         smallest, kFormNames[static_cast<std::size_t>(stream.form)],
-                                         static_cast<int>(family), sent.smallest_frame()));
+    throw TrialError(stream,
+                     fmt::format("a frame of {} bytes is too short; the minimum of the form {} over IPv{} is {} "
+                                 "bytes",
+                                 smallest, kFormNames[static_cast<std::size_t>(stream.form)], static_cast<int>(family),
+                                 sent.smallest_frame()));
   }
   for (const auto& port : resources.ports) {
     const Place place = port->options().place();
