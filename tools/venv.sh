@@ -8,4 +8,6 @@ cd "$(dirname "$0")/.."
 install() { .venv/bin/pip install --disable-pip-version-check --progress-bar=off "$@"; }
 "$1" -m venv .venv
 install -r requirements.txt -r requirements-build.txt
-install --no-build-isolation --no-deps --editable . --editable ./siitperf
+# One after the other: an older natxy had the programs itself, and takes them with it.
+install --no-build-isolation --no-deps --editable .
+install --no-build-isolation --no-deps --editable ./siitperf

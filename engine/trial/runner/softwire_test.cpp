@@ -26,8 +26,8 @@ constexpr Softwire kSoftwire = {.core = uint128{0x2001'0002'00AF'0000} << 64 | 1
                                                 .identifier = true}};
 
 uint128 subscriber_of(std::uint32_t address, std::uint16_t port) {
-  const std::uint64_t psid = port / 4096;
-  return uint128{kHigh + (address & 0xFF) * 256 + psid * 16} << 64 | (std::uint64_t{address} << 16) | psid;
+  const std::uint64_t psid = port / 4096, number = address & 0xFF;
+  return uint128{kHigh + number * 256 + psid * 16} << 64 | (std::uint64_t{address} << 16) | psid;
 }
 
 /// Takes a frame out of its softwire, as the core does.
