@@ -46,12 +46,21 @@ STREAM: Final[Fields] = {
     "frame_timeout_s": 1.0, "start_s": 1.0, "burst": 3, "tagged": {"first": 1, "stride": 2, "count": 3}, "ipdv": True,
 }  # fmt: skip
 BESIDE: Final[Fields] = {
-    "name": "native", "source": "left", "pair": 1, "role": "background", "frame": {"size": 128}, "rate_fps": 1000.0,
-    "frames": 900, "flows": FLOWS, "interleaved_with": "forward",
+    "name": "native", "source": "left", "pair": 1, "role": "background",
+    "frame": {"size": 128, "form": "udp-hop-by-hop"}, "rate_fps": 1000.0, "frames": 900, "flows": FLOWS,
+    "interleaved_with": "forward",
+}  # fmt: skip
+SUBSCRIBERS: Final[Fields] = {
+    "address": "2001:db8::1", "address_mask": 255, "address_drop": 1, "address_shift": 8, "psid_mask": 240,
+    "psid_drop": 4, "psid_shift": 4, "identifier": True,
+}  # fmt: skip
+SOFTWIRE: Final[Fields] = {
+    "core": "2001:db8::1", "subscribers": SUBSCRIBERS, "hop_limit": 9, "traffic_class": 3, "flow_label": 5,
 }  # fmt: skip
 REPLIES: Final[Fields] = {
-    "name": "reverse", "source": "right", "kind": "replies", "frame": {"size": [64, 128], "form": "udp-hop-by-hop"},
-    "rate_fps": 1.0, "frames": 1, "active_connections": 5,
+    "name": "reverse", "source": "right", "kind": "replies", "rate_fps": 1.0,
+    "frame": {"size": [104, 128], "form": "softwire-from-core", "arrival_form": "udp", "softwire": SOFTWIRE},
+    "frames": 1, "active_connections": 5,
 }  # fmt: skip
 REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
     "trial.run": (
