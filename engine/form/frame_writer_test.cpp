@@ -82,7 +82,8 @@ TEST(FrameWriter, HasTheExtensionHeadersOfItsForm) {
   EXPECT_EQ(headers, (Bytes{60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0}));
 }
 
-TEST(FrameWriter, HasTheOuterHeaderOfItsSoftwire) {
+/// The frames that writers are compared with.
+TEST(PlainFrame, HasTheOuterHeaderOfItsSoftwire) {
   const std::uint32_t subscriber = 0xC000'0212;  // 192.0.2.18
   const Bytes up = plain_frame<Family::ipv4>(Form::softwire_from_edge, 128, {subscriber, 2, 1232, 4}, 5, 6);
   // RFC 7597, Appendix A, Example 1.

@@ -14,7 +14,6 @@ struct SubscriberRule {
   std::uint64_t high = 0;  // of the IPv6 address of the subscriber whose bits are all 0
   std::uint64_t low = 0;
   std::uint32_t address_mask = 0;  // of the IPv4 address
-  unsigned address_drop = 0;       // bits of the masked address that are left out, from the lowest on
   unsigned address_shift = 0;      // of the rest, in `high`
   std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
   unsigned psid_drop = 0;
@@ -24,7 +23,7 @@ struct SubscriberRule {
   /// Returns the first half of the address for one number of each kind, or for a vector of each.
   template <class Word>
   [[nodiscard]] Word high_of(const Word& address, const Word& port) const {
-    return high + ((address & address_mask) >> address_drop << address_shift) + (psid_of(port) << psid_shift);
+    return high + ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
   }
   template <class Word>
   [[nodiscard]] Word low_of(const Word& address, const Word& port) const {

@@ -51,7 +51,7 @@ BESIDE: Final[Fields] = {
     "interleaved_with": "forward",
 }  # fmt: skip
 SUBSCRIBERS: Final[Fields] = {
-    "address": "2001:db8::1", "address_mask": 255, "address_drop": 1, "address_shift": 8, "psid_mask": 240,
+    "address": "2001:db8::1", "address_mask": 255, "address_shift": 8, "psid_mask": 240,
     "psid_drop": 4, "psid_shift": 4, "identifier": True,
 }  # fmt: skip
 SOFTWIRE: Final[Fields] = {

@@ -177,6 +177,17 @@ TEST(Messages, ATrialMayBeginAtAMoment) {
   }
 }
 
+TEST(Messages, AFormInASoftwireNeedsItsAddresses) {
+  for (const char* field : {"form", "arrival_form"}) {
+    Json json = trial_request();
+    Json& frame = json["streams"][0]["frame"];
+    frame[field] = "softwire-from-edge";
+    EXPECT_THROW(read_trial(json), FieldError) << field;
+    frame["softwire"] = {{"core", "2001:db8::1"}, {"subscribers", {{"address", "2001:db8::2"}}}};
+    EXPECT_EQ(read_trial(json).spec.streams[0].softwire.core & 0xFF, 1U) << field;
+  }
+}
+
 TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
   Json json = trial_request();
   json["streams"][0].erase("flows");

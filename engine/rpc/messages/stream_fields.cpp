@@ -96,7 +96,6 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   rule.high = static_cast<std::uint64_t>(address >> 64);
   rule.low = static_cast<std::uint64_t>(address);
   rule.address_mask = static_cast<std::uint32_t>(reader.whole("address_mask", 0, 0xFFFF'FFFF, 0));
-  rule.address_drop = static_cast<unsigned>(reader.whole("address_drop", 0, 31, 0));
   rule.address_shift = static_cast<unsigned>(reader.whole("address_shift", 0, 63, 0));
   rule.psid_mask = static_cast<std::uint16_t>(reader.whole("psid_mask", 0, 0xFFFF, 0));
   rule.psid_drop = static_cast<unsigned>(reader.whole("psid_drop", 0, 15, 0));
@@ -124,6 +123,11 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   if (reader.find("arrival_form") != nullptr) stream.arrival_form = reader.choice("arrival_form", kFormsByName);
   if (const Json* softwire = reader.find("softwire")) {
     stream.softwire = read_softwire(*softwire, reader.path_of("softwire"));
+  }
+  const auto needs_softwire = [](Form form) { return outer_of(form) != Outer::none; };
+  if (reader.find("softwire") == nullptr &&
+      (needs_softwire(stream.form) || (stream.arrival_form && needs_softwire(*stream.arrival_form)))) {
+    throw FieldError(reader.path_of("softwire"), "missing; a form of frames in a softwire has its addresses here");
   }
   stream.frame_sizes = read_sizes(reader);
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));

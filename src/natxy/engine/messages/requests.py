@@ -74,15 +74,13 @@ Size = Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)]
 class SubscriberRule(Message):
     """Computes a subscriber's IPv6 address from its IPv4 address and port (RFC 7597 §5.2 and §6).
 
-    The bits of `address_mask`, without the lowest `address_drop` of them, are added to the first half of `address`,
-    `address_shift` bits from its right. So are the bits of `psid_mask` in the port, from bit `psid_drop` on, at
-    `psid_shift`. With `identifier`, the second half has the IPv4 address and the PSID. Without masks, all subscribers
-    have the same address.
+    The bits of `address_mask` are added to the first half of `address`, `address_shift` bits from its right. So are the
+    bits of `psid_mask` in the port, from bit `psid_drop` on, at `psid_shift`. With `identifier`, the second half has
+    the IPv4 address and the PSID. Without masks, all subscribers have the same address.
     """
 
     address: IPv6Address
     address_mask: Annotated[int, Field(ge=0, le=0xFFFF_FFFF)] = 0
-    address_drop: Annotated[int, Field(ge=0, le=31)] = 0
     address_shift: Annotated[int, Field(ge=0, le=63)] = 0
     psid_mask: Annotated[int, Field(ge=0, le=0xFFFF)] = 0
     psid_drop: Annotated[int, Field(ge=0, le=15)] = 0
