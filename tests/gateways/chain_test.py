@@ -216,6 +216,51 @@ def test_one_end_of_a_softwire_is_measured_alone(
     }
 
 
+SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4}
+LAST_PORTS: Final = {"source": "65500-65535", "destination": "65500-65535"}
+
+
+@pytest.mark.parametrize("before", [(), ("linux-forward",)])
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"subscribers": {}},
+        {"subscribers": SHARED | {"offset": 0}},
+        {"subscribers": SHARED | {"offset": 6}, "ports": {"source": "1024-65535", "destination": "1024-65535"}},
+        {"subscribers": SHARED | {"offset": 0}, "ports": LAST_PORTS},
+    ],
+    ids=["an address each", "ports of theirs", "six bits before the PSID", "the last ports"],
+)
+@needs.SEG6
+@repeated
+def test_each_subscriber_of_a_core_has_its_own_softwire(
+    own: dict[str, Any], before: tuple[str, ...], tmp_path: Path
+) -> None:
+    experiment = experiment_of(gateway=chain("tester", *before, "softwire"), **own)
+    subscribers = experiment.subscribers
+    assert subscribers is not None
+    with set_up(experiment, tmp_path) as (lab, _, engine):
+        request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
+        with (
+            captured(lab.dut_namespaces[0], "dut-left", Direction.IN) as sent,
+            captured(lab.dut_namespaces[0], "dut-left", Direction.OUT) as received,
+        ):
+            result = engine.run_trial(request)
+        all_arrived(result)
+        assert result.verdict == Verdict.PASS, result.reason
+    shared_bits = subscribers.rule.psid_length
+    for frames, outer, inner, port in ((sent, "src", "src", "sport"), (received, "dst", "dst", "dport")):
+        assert len(frames) == FRAMES
+        for frame in frames:
+            address, number = IPv4Address(getattr(frame[IP], inner)), getattr(frame[UDP], port)
+            psid = number >> 16 - subscribers.offset - shared_bits & (1 << shared_bits) - 1 if shared_bits else 0
+            # RFC 7597 §5.2 and §6: prefix, bits of the address, PSID; then the address and the PSID again.
+            own_bits = int(address) - int(subscribers.ipv4.network_address) << shared_bits | psid
+            high = int(subscribers.ipv6.network_address) >> 64 | own_bits << 16 - subscribers.rule.ea_length
+            assert IPv6Address(getattr(frame[IPv6], outer)) == IPv6Address(high << 64 | int(address) << 16 | psid)
+    assert len({frame[IPv6].src for frame in sent}) > 1
+
+
 @pytest.mark.parametrize(
     "port_set", [PortSetModel(psid=3, psid_length=4, offset=0), PortSetModel(psid=9, psid_length=6)]
 )

@@ -139,7 +139,6 @@ def cabled_in_a_row(cabled: None) -> Iterator[None]:
         ip("netns", "del", SECOND)
 
 
-@needs.SEG6
 @pytest.mark.usefixtures("cabled_in_a_row")
 @pytest.mark.parametrize("gateways", [["linux-forward", "nftables"], ["nftables", "nftables"]])
 def test_two_machines_in_a_row_are_measured_and_nothing_stays(tmp_path: Path, gateways: list[str]) -> None:

@@ -15,9 +15,11 @@ from natxy.plan.model.terms import SoftwireEnd
 
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
-# Routing tables and the priority of rules for subscribers that share addresses.
+# For subscribers that share addresses: their routing tables, and the priorities of rules for their ports, for ports
+# that nobody has, and for the last port, which the kernel takes in no rule for ports.
 _FIRST_TABLE: Final = 110_000
-_PRIORITY: Final = 110
+_OWN_PORTS, _NOBODYS_PORTS, _LAST_PORT = 110, 111, 112
+_LAST: Final = 65535
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
 
 
@@ -92,10 +94,17 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
                 continue
             table = _FIRST_TABLE + number
             yield f"{self._route('replace', 'default', through, self._outer)} table {table}"
+            chosen = f"to {each.ipv4}/32 protocol 110"
             for ports in each.ports.ranges:
-                # The kernel takes a port, or a range with two ends.
-                chosen = f"{ports[0]}" if len(ports) == 1 else f"{ports[0]}-{ports[-1]}"
-                yield f"rule add priority {_PRIORITY} ipproto udp to {each.ipv4}/32 dport {chosen} lookup {table}"
+                # The kernel takes neither port 0 nor the last one.
+                first, last = max(ports[0], 1), min(ports[-1], _LAST - 1)
+                if first <= last:
+                    dport = f"{first}" if first == last else f"{first}-{last}"
+                    yield f"rule add priority {_OWN_PORTS} ipproto udp dport {dport} {chosen} lookup {table}"
+            if _LAST in each.ports:
+                nobodys = f"ipproto udp dport 1-{_LAST - 1} {chosen} blackhole"
+                yield f"rule add priority {_NOBODYS_PORTS} {nobodys}"
+                yield f"rule add priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
 
     def _removed(self) -> Iterator[str]:
         own = self._softwire.own
@@ -105,8 +114,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
                     self._route("del", f"{rule.subscriber(number).ipv4}/32") for number in range(rule.subscriber_count)
                 )
             else:
-                # Each deletes one rule; with -force those beyond the last fail without harm.
-                yield from (f"rule del priority {_PRIORITY}" for _ in range(_most_rules(rule)))
+                yield "rule flush protocol 110"
                 yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
         yield from (self._route("del", str(network)) for network in self._softwire.carries)
         if self.config.by == SoftwireBy.SEG6:
@@ -122,8 +130,3 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
     def _batch(self, commands: Iterator[str], *, force: bool) -> None:
         lines = "".join(f"{command}\n" for command in commands)
         self.transport.run(["ip", *(["-force"] if force else []), "-batch", "-"], input=lines, check=not force)
-
-
-def _most_rules(rule: MapRule) -> int:
-    """Returns the number of rules for the ranges of ports of all subscribers."""
-    return rule.subscriber_count * len(rule.subscriber(0).ports.ranges)

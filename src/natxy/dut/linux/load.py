@@ -152,8 +152,8 @@ class MachineLoadWatches(LoadWatches):
     def load(self) -> DutLoad | None:
         """Returns what all machines spent, as one machine; None if that of one is unknown.
 
-        The cores of a machine are numbered on from those of the machine before it. Memory, interrupts, temperature and
-        clock frequency are those of the first machine.
+        The cores of a machine are numbered on from those of the machine before it, and interfaces are named with the
+        number of their gateway. Memory, interrupts, temperature and clock frequency are those of the first machine.
         """
         loads = [each.load() for each in self._watches]
         known = [load for load in loads if load]
@@ -164,7 +164,12 @@ class MachineLoadWatches(LoadWatches):
         for load in known:
             first = 1 + max((core.core for core in cores), default=-1)
             cores += (core.model_copy(update={"core": first + core.core}) for core in load.cores)
-        return whole.model_copy(update={"cores": tuple(cores)})
+        interfaces = tuple(
+            interface.model_copy(update={"name": f"{interface.name} of gateway {number}"})
+            for number, load in enumerate(known, 1)
+            for interface in load.interfaces
+        )
+        return whole.model_copy(update={"cores": tuple(cores), "interfaces": interfaces})
 
 
 def spent(before: Counters, after: Counters, cores: Collection[int] = ()) -> DutLoad | None:

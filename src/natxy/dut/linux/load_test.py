@@ -218,6 +218,9 @@ def test_gateways_on_machines_of_their_own_have_all_cores_numbered_on() -> None:
         return watches.load()
 
     one, two = Dut(reading(1, 10), reading(2, 40)), Dut(reading(5, 100), reading(6, 120))
+    named = load(*(Dut(counted("eth1", 10, 0), counted("eth1", 12, count)) for count in (5, 7)))
+    assert named is not None
+    assert [each.name for each in named.interfaces] == ["eth1 of gateway 1", "eth1 of gateway 2"]
     both = load(one, two)
     assert both is not None
     assert [core.core for core in both.cores] == [0, 1]

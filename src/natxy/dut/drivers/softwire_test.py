@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
+
+from natxy.addressing.map_rules import MapRule
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.softwire import SoftwireGateway
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.plan.gateways.softwire import SoftwireConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
+from natxy.plan.model.terms import SoftwireEnd
+from natxy.system.machine_sysctls import MachineSysctls
+
+LINK = LinkAddresses(dut=ip_interface("2001:2::1/64"), tester=ip_interface("2001:2::2/64"))
+
+
+class Recording(LocalTransport):
+    """Records what each batch of `ip` commands has."""
+
+    def __init__(self) -> None:
+        super().__init__(MachineSysctls())
+        self.batches: list[list[str]] = []
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        if "-batch" in argv:
+            self.batches.append((input or "").splitlines())
+        return CompletedCommand(tuple(argv), 0, "", "")
+
+
+def batches(rule: MapRule) -> list[list[str]]:
+    """Returns what a core runs before it sets its softwires up, and then."""
+    softwire = Softwire(
+        end=SoftwireEnd.CORE,
+        own=IPv6Address("2001:2:0:5000::2"),
+        far=rule.subscriber(0).address,
+        carries=(rule.ipv4,),
+        subscribers=rule,
+    )
+    transport = Recording()
+    addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire)
+    SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).install()
+    return transport.batches
+
+
+def rules_of(lines: list[str]) -> list[tuple[str, str, str]]:
+    """Returns the priority of each rule, its ports, and where it leads."""
+    found = []
+    for words in (line.split() for line in lines if line.startswith("rule add")):
+        assert words[words.index("protocol") + 1] == "110"
+        ports = words[words.index("dport") + 1] if "dport" in words else ""
+        found.append((words[words.index("priority") + 1], ports, words[-1]))
+    return found
+
+
+def test_each_subscriber_with_an_address_of_its_own_has_a_route() -> None:
+    removed, added = batches(MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 2, 6))
+    routes = [line for line in added if "encap seg6 mode" in line]
+    assert len(routes) == 4
+    assert "198.18.128.3/32 encap seg6 mode encap.red segs fd00:2:6:c000:0:c612:8003:0 dev a" in routes[3]
+    assert rules_of(added) == []
+    assert "rule flush protocol 110" not in removed
+
+
+def test_the_last_port_of_a_shared_address_has_a_rule_without_ports() -> None:
+    # The kernel takes neither port 0 nor port 65535 in a rule.
+    removed, added = batches(MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/32"), 1, 0))
+    assert rules_of(added) == [
+        ("110", "1-32767", "110000"),
+        ("110", "32768-65534", "110001"),
+        ("111", "1-65534", "blackhole"),
+        ("112", "", "110001"),
+    ]
+    # Rules of somebody else with these priorities stay.
+    assert "rule flush protocol 110" in removed
+    assert not [line for line in removed if line.startswith("rule del")]
+
+
+def test_a_range_of_the_last_port_alone_has_no_rule_of_its_own() -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/32"), 1, 15)
+    last = [each for each in rules_of(batches(rule)[1]) if each[2] == "110001"]
+    assert last[:2] == [("110", "3", "110001"), ("110", "5", "110001")]
+    assert last[-2:] == [("110", "65533", "110001"), ("112", "", "110001")]
