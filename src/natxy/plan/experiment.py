@@ -189,7 +189,7 @@ class Experiment(PlanModel):
             pool=self.addresses.pool,
             background=self.background.links if self.background else None,
             further=tuple(LinkPair(left=each.left, right=each.right) for each in self.addresses_of_pairs[1:]),
-            mtu=mtu_for(longest) + max(form.spare_mtu for form in self.forms_of_links),
+            mtu=mtu_for(longest) + self.spare_mtu,
         )
 
     @property
@@ -214,8 +214,9 @@ class Experiment(PlanModel):
         left, right = self.forms_of_ports
         if not left.in_softwire and not right.in_softwire:
             return None
-        hops = self.path.hops
-        return hops[0].addresses.softwire if left.in_softwire else hops[-1].addresses.softwire
+        # A router may stand before the gateway that is the end.
+        ends = [hop.addresses.softwire for hop in self.path.hops if hop.addresses.softwire]
+        return ends[0] if left.in_softwire else ends[-1]
 
     @property
     def kinds(self) -> Kinds | None:
@@ -317,6 +318,11 @@ class Experiment(PlanModel):
             for sender in senders
             for form in self.forms_of_links
         )
+
+    @property
+    def spare_mtu(self) -> int:
+        """The bytes by which the links' MTU has to be larger than the longest packet."""
+        return max(form.spare_mtu for form in self.forms_of_links)
 
     @property
     def maximum_fps(self) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Address, ip_interface, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from typing import Final
 
 from natxy.addressing.map_rules import MapRule
@@ -30,6 +30,8 @@ _LINKS: Final = {Family.IPV4: "100.64.{}.{}/24", Family.IPV6: "2001:2:0:400{}::{
 # packets out of IPv6 by a route (seg6local), an address of its own would come before the route.
 _SOFTWIRES: Final = "2001:2:0:500{}::{}"
 _LEFT_END, _RIGHT_END = 1, 2
+OWN_NETWORK: Final = IPv6Network("2001:2:0:4000::/51")
+"""Has the IPv6 addresses of all links between gateways and of all ends of softwires."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def path_of(
     """Returns the path between the `ends`, whose left link has the family `left`.
 
     A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
-    `subscribers`: the rule of those behind the core of a softwire; None for a single one.
+    `subscribers`: the rule of those whose ends of softwires the tester plays; None for a single one.
     """
     boxes = gateway.boxes
     if len(boxes) == 1:
@@ -115,8 +117,9 @@ def path_of(
             left_hosts = AddressRanges.model_validate(right.ip)
     hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, boxes, strict=True)]
     crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
-    seen_left = _left_networks(ends, kinds, crossings, [right.network for right in rights], subscribers)
-    seen_right = _right_networks(ends, kinds, crossings)
+    softwires = _Softwires(kinds, tuple(box.is_played for box in boxes), subscribers)
+    seen_left = _left_networks(ends, softwires, crossings, [right.network for right in rights])
+    seen_right = _right_networks(ends, softwires, crossings)
     lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
     links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
     hops = [
@@ -126,7 +129,7 @@ def path_of(
                 left=lefts[number],
                 right=links[number],
                 translation=translations[number],
-                softwire=_softwire(kinds, number, seen_left[number + 1], seen_right[number], subscribers),
+                softwire=softwires.end(number, seen_left[number + 1], seen_right[number]),
                 pool=ends.pool if number == len(kinds) - 1 and kinds[number] is None else None,
                 mtu=ends.mtu,
             ),
@@ -151,31 +154,44 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
     return left, right
 
 
-def _softwire(
-    kinds: Kinds, number: int, lefts: Networks, rights: Networks, subscribers: MapRule | None
-) -> Softwire | None:
-    """Returns the end of a softwire that gateway `number` is, if it is one.
+@dataclass(frozen=True)
+class _Softwires:
+    """Holds which gateways are ends of softwires, and which of the boxes the tester plays."""
 
-    `lefts`: the left networks as the gateway's right link has them. `rights`: the right ones as its left link has them.
-    """
-    kind = kinds[number]
-    if not isinstance(kind, SoftwireEnd):
-        return None
-    edge, core = _softwire_ends(kinds, number)
-    if subscribers:
-        edge = subscribers.subscriber(0).address
-    own, far = (edge, core) if kind == SoftwireEnd.EDGE else (core, edge)
-    beyond = rights if kind == SoftwireEnd.EDGE else lefts
-    carries = dict.fromkeys(each for each in beyond if isinstance(each, IPv4Network))
-    of_core = subscribers if kind == SoftwireEnd.CORE else None
-    return Softwire(end=kind, own=own, far=far, carries=tuple(carries), subscribers=of_core)
+    kinds: Kinds
+    played: tuple[bool, ...]
+    subscribers: MapRule | None
 
+    def edge_of(self, number: int) -> int:
+        """Returns the edge of the softwire that gateway `number` is an end of."""
+        return max(other for other in range(number + 1) if self.kinds[other] == SoftwireEnd.EDGE)
 
-def _softwire_ends(kinds: Kinds, number: int) -> tuple[IPv6Address, IPv6Address]:
-    """Returns the addresses of the edge and the core of the softwire that gateway `number` is an end of."""
-    edge = max(other for other in range(number + 1) if kinds[other] == SoftwireEnd.EDGE)
-    left, right = (IPv6Address(_SOFTWIRES.format(edge, end)) for end in (_LEFT_END, _RIGHT_END))
-    return left, right
+    def rule(self, number: int) -> MapRule | None:
+        """Returns the rule of the subscribers, if it is their softwires that gateway `number` is an end of."""
+        return self.subscribers if self.played[self.edge_of(number)] else None
+
+    def addresses(self, number: int) -> tuple[IPv6Address, IPv6Address]:
+        """Returns the addresses of the edge, that of the first subscriber, and of the core."""
+        edge = self.edge_of(number)
+        left, right = (IPv6Address(_SOFTWIRES.format(edge, end)) for end in (_LEFT_END, _RIGHT_END))
+        rule = self.rule(number)
+        return rule.subscriber(0).address if rule else left, right
+
+    def end(self, number: int, lefts: Networks, rights: Networks) -> Softwire | None:
+        """Returns the end of a softwire that gateway `number` is, if it is one.
+
+        `lefts`: the left networks as the gateway's right link has them. `rights`: the right ones as its left link has
+        them.
+        """
+        kind = self.kinds[number]
+        if not isinstance(kind, SoftwireEnd):
+            return None
+        is_edge = kind == SoftwireEnd.EDGE
+        edge, core = self.addresses(number)
+        own, far = (edge, core) if is_edge else (core, edge)
+        carries = dict.fromkeys(each for each in (rights if is_edge else lefts) if isinstance(each, IPv4Network))
+        of_core = None if is_edge else self.rule(number)
+        return Softwire(end=kind, own=own, far=far, carries=tuple(carries), subscribers=of_core)
 
 
 def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: AddressRanges) -> Translation | None:
@@ -193,11 +209,7 @@ def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: 
 
 
 def _left_networks(
-    ends: AddressPlan,
-    kinds: Kinds,
-    crossings: Sequence[Crossing],
-    rights: Sequence[IPNetwork],
-    subscribers: MapRule | None,
+    ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
 ) -> list[Networks]:
     """Returns the networks of the left end as each link sees them, from the left end to the right one.
 
@@ -205,10 +217,11 @@ def _left_networks(
     """
     found: list[Networks] = [(ends.left.dut.network, *ends.left.behind)]
     carried: list[Networks] = []
-    for number, (kind, crossing) in enumerate(zip(kinds, crossings, strict=True)):
+    for number, (kind, crossing) in enumerate(zip(softwires.kinds, crossings, strict=True)):
         if kind == SoftwireEnd.EDGE:
             carried.append(found[-1])
-            found.append((subscribers.ipv6 if subscribers else ip_network(_softwire_ends(kinds, number)[0]),))
+            rule = softwires.rule(number)
+            found.append((rule.ipv6 if rule else ip_network(softwires.addresses(number)[0]),))
         elif kind == SoftwireEnd.CORE:
             found.append(carried.pop())
         else:
@@ -217,14 +230,15 @@ def _left_networks(
     return found
 
 
-def _right_networks(ends: AddressPlan, kinds: Kinds, crossings: Sequence[Crossing]) -> list[Networks]:
+def _right_networks(ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing]) -> list[Networks]:
     """Returns the networks of the right end likewise."""
+    kinds = softwires.kinds
     found: list[Networks] = [(ends.right.dut.network, *ends.right.behind)]
     carried: list[Networks] = []
     for number in reversed(range(len(kinds))):
         if kinds[number] == SoftwireEnd.CORE:
             carried.append(found[-1])
-            found.append((ip_network(_softwire_ends(kinds, number)[1]),))
+            found.append((ip_network(softwires.addresses(number)[1]),))
         elif kinds[number] == SoftwireEnd.EDGE:
             found.append(carried.pop())
         else:

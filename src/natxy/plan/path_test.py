@@ -380,6 +380,8 @@ def test_chains_are_swept_and_named_by_their_gateways(tmp_path: Path) -> None:
     ("gateways", "port", "peer", "sent"),
     [
         (("tester", "softwire"), "left", "2001:2:0:4001::2", ("softwire-from-edge", "udp")),
+        (("tester", "linux-forward", "softwire"), "left", "2001:2:0:4001::2", ("softwire-from-edge", "udp")),
+        (("softwire", "linux-forward", "tester"), "right", "2001:2:0:4002::1", ("udp", "softwire-from-core")),
         (("tester", "softwire", "nftables"), "left", "2001:2:0:4001::2", ("softwire-from-edge", "udp")),
         (("softwire", "tester"), "right", "2001:2:0:4001::1", ("udp", "softwire-from-core")),
         (("nftables", "softwire", "tester"), "right", "2001:2:0:4002::1", ("udp", "softwire-from-core")),
@@ -401,13 +403,17 @@ def test_the_tester_plays_the_other_end_of_a_softwire(
     frames = [played.frames_of_port(side) for side in ("left", "right")]
     assert tuple(each.form.value for each in frames) == sent
     assert [each.sizes for each in frames] == [(104 if form.startswith("softwire") else 64,) for form in sent]
+    softwires = [hop.addresses.softwire for hop in played.path.hops]
+    assert played.softwire is not None
+    assert [each for each in softwires if each] == [played.softwire]
 
 
 @pytest.mark.parametrize(
     ("gateways", "message"),
     [
         (["softwire", "tester", "softwire"], "the tester plays the first box or the last one"),
-        (["tester", "tester"], "the tester plays all boxes, and there is no gateway"),
+        (["tester", "tester"], "the tester plays one box, the first or the last"),
+        (["tester", "softwire", "softwire", "tester"], "the tester plays one box, the first or the last"),
     ],
 )
 def test_the_tester_plays_an_outer_box_beside_a_gateway(gateways: list[str], message: str) -> None:
@@ -455,6 +461,14 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
             "takes 65,536 subscribers",
         ),
         (
+            ("tester", {"driver": "softwire", "by": "ip6_tunnel"}),
+            DS_LITE,
+            "subscribers",
+            "softwire takes 1 subscribers, not 256",
+        ),
+        (("tester", "softwire"), {"subscribers": {"ipv6": "2600::/32"}}, "subscribers", "outside the benchmark and"),
+        (("tester", "softwire"), {"subscribers": {"ipv6": "2001:2:0:5000::/52"}}, "subscribers", "2001:2:0:4000::/51"),
+        (
             ("tester", "softwire"),
             {"subscribers": {"ipv4": "198.18.0.0/15"}},
             "subscribers",
@@ -470,7 +484,7 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
             ("tester", "softwire"),
             {"subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 5, "offset": 4}},
             "ports.destination",
-            "no subscriber has ports below 4,096 with this `offset`",
+            "no subscriber has ports below 4,096; give 4096-49151, or another `offset`",
         ),
         (
             ("tester", "softwire"),
@@ -480,7 +494,33 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
         ),
     ],
 )
-def test_subscribers_that_cannot_be(gateways: tuple[str, ...], own: Fields, field: str, message: str) -> None:
+def test_subscribers_that_cannot_be(gateways: tuple[str | Fields, ...], own: Fields, field: str, message: str) -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
+    found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+    assert message in found[f"experiments[0].{field}"]
+
+
+def test_subscribers_are_behind_the_softwire_alone_whose_edge_the_tester_plays() -> None:
+    path = chain("tester", "softwire", "softwire", "softwire", **DS_LITE).path
+    core, edge, second = (hop.addresses.softwire for hop in path.hops)
+    assert core
+    assert edge
+    assert second
+    assert core.subscribers is not None
+    assert second.subscribers is None
+    assert (str(edge.own), str(second.far)) == ("2001:2:0:5002::1",) * 2
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "field", "message"),
+    [
+        (("softwire", "nftables", "softwire"), CONNECTED, "translation", "softwire"),
+        (("tester", "softwire"), {"frame_size": 9200}, "frame_size", "9240 bytes in the softwire"),
+        (("tester", "softwire"), {"frame_size": 3480}, "frame_size", "give the testbed `io: af_packet`"),
+    ],
+)
+def test_chains_that_cannot_be(gateways: tuple[str, ...], own: Fields, field: str, message: str) -> None:
     fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
     fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
     found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))

@@ -111,6 +111,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     frame_size = own.settled_frame_size(plan.family)
     decided = {
         "title": own.title or own.name,
+        "gateway": own.gateway.on_one_machine() if plan.testbed.gateways_share_machine else own.gateway,
         "family": family,
         "translation": resolve_translation(own.translation, addresses) if own.translation else None,
         "subscribers": subscribers,

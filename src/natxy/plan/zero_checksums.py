@@ -48,7 +48,7 @@ def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
         # Behind a gateway that sends such a frame, another one discards it as a host does.
         directions = {
             (hop.driver, to_ipv6((left, right)))
-            for hop, left, right in zip(experiment.gateway.hops, links, links[1:], strict=False)
+            for hop, left, right in zip(experiment.gateway.boxes, links, links[1:], strict=False)
             if hop.sends_zero_checksums
         }
         for driver, direction in sorted(directions, key=str):

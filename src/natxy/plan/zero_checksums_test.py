@@ -92,3 +92,9 @@ def test_frames_are_lost_wherever_a_chain_translates_to_ipv6(
     fields |= {"connections": 1000, "phase1_rate": "1k"} if "tayga-netfilter" in gateways else {}
     found = without_tolerance(resolve(Plan.model_validate({"name": "p", "experiments": [fields]})))
     assert [text.rpartition("{")[2].partition(":")[0] for text in found] == directions
+
+
+def test_a_box_that_the_tester_plays_stands_before_the_gateway() -> None:
+    played = {"driver": "chain", "gateways": ["tester", "softwire", "tayga"]}
+    ((text, _),) = warnings(NAT46 | {"gateway": played}).items()
+    assert "`loss_tolerance: {forward: 0.01%}`" in text

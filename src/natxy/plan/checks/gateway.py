@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from ipaddress import IPv6Network
 
+from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Kernel, SoftwireEnd
-from natxy.plan.model.traffic import Directions
+from natxy.plan.model.traffic import Directions, PortRange
+from natxy.plan.path import OWN_NETWORK
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.testbeds import TestbedConfig
 
@@ -66,7 +69,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
     if len(gateway.boxes) > 1:
-        yield from _check_chain(experiment, location)
+        yield from _check_chain(testbed, experiment, location)
 
 
 def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
@@ -101,37 +104,56 @@ def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[P
         yield Problem(at, text)
         return
     core = experiment.gateway.boxes[kinds.index(SoftwireEnd.CORE)]
-    rules = own.count * len(own.subscriber(0).ports.ranges)
-    if own.share_addresses and rules > core.most_port_rules:
-        text = (
-            f"{own.count:,} subscribers that share addresses have {rules:,} ranges of ports, and {core.driver} takes "
-        )
-        yield Problem(at, f"{text}{core.most_port_rules:,}; give a shorter `ea_length`, or a smaller `offset`")
-    elif own.count > core.most_subscribers:
+    ranges = own.count * len(own.subscriber(0).ports.ranges)
+    if own.count > core.most_subscribers:
         text = f"{core.driver} takes {core.most_subscribers:,} subscribers, not {own.count:,}; give a longer `ipv4`"
         yield Problem(at, text)
-    if own.share_addresses and own.offset:
-        yield from _check_owned_ports(experiment, 1 << 16 - own.offset, (*location, "ports"))
+    elif own.share_addresses and ranges > core.most_port_ranges:
+        text = (
+            f"{own.count:,} subscribers that share addresses have {ranges:,} ranges of ports, and {core.driver} takes "
+        )
+        yield Problem(at, f"{text}{core.most_port_ranges:,}; give a shorter `ea_length`, or a smaller `offset`")
+    if own.share_addresses:
+        yield from _check_owned_ports(experiment, own.first_port, (*location, "ports"))
+    yield from _check_subscribers_prefix(experiment, own.ipv6, at)
     hosts = experiment.addresses.left_hosts
     if not all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges):
         text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
         yield Problem((*location, "addresses", "left_hosts"), text)
 
 
+def _check_subscribers_prefix(experiment: Experiment, prefix: IPv6Network, at: Location) -> Iterator[Problem]:
+    """Refuses a prefix of subscribers' ends that test traffic must not go to, or that something else has."""
+    if not any(isinstance(each, IPv6Network) and prefix.subnet_of(each) for each in SAFE_NETWORKS):
+        text = (
+            f"`ipv6` is {prefix}, outside the benchmark and private ranges (RFC 6815); give one such as fd00:2:6::/48"
+        )
+        yield Problem(at, text)
+        return
+    links = (experiment.addresses.left, experiment.addresses.right)
+    used = [OWN_NETWORK, *(network for link in links for network in (link.dut.network, *link.behind))]
+    if taken := next((each for each in used if each.overlaps(prefix)), None):
+        text = (
+            f"`ipv6` is {prefix}, and overlaps {taken}, which a link or natxy's own end of a softwire has; give another"
+        )
+        yield Problem(at, text)
+
+
 def _check_owned_ports(experiment: Experiment, first: int, at: Location) -> Iterator[Problem]:
-    """Refuses ports below the `first` one that a subscriber may have."""
-    used = {"source": experiment.ports.source}
+    """Refuses ports below the `first` one that a subscriber may have, where they are those of subscribers."""
+    used: dict[Location, PortRange] = {}
+    if experiment.makes_connections or experiment.directions != Directions.REVERSE:
+        used["source",] = experiment.ports.source
     if not experiment.makes_connections and experiment.directions != Directions.FORWARD:
-        used["destination"] = experiment.ports.in_reverse.destination
+        own = ("reverse", "destination") if experiment.ports.reverse else ("destination",)
+        used[own] = experiment.ports.in_reverse.destination
     for field, ports in used.items():
         if ports.min < first:
-            text = (
-                f"no subscriber has ports below {first:,} with this `offset`; give {first}-{ports.max}, or `offset: 0`"
-            )
-            yield Problem((*at, field), text)
+            text = f"no subscriber has ports below {first:,}; give {first}-{max(first, ports.max)}, or another `offset`"
+            yield Problem((*at, *field), text)
 
 
-def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem]:
+def _check_chain(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Refuses what only a single gateway has, and addresses that the links between the gateways need."""
     gateway = experiment.gateway
     for at, hop in gateway.located_hops:
@@ -143,7 +165,7 @@ def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem
             yield Problem((*location, "gateway", *at, "neighbors"), text)
         if hop.steers_own_cores and experiment.cores is not None:
             yield Problem((*location, "cores"), f"{hop.driver} assigns its cores itself; remove it, or that gateway")
-    for field in ONCE_A_MACHINE:
+    for field in ONCE_A_MACHINE if testbed.gateways_share_machine else ():
         given = {value for _, hop in gateway.located_hops if (value := getattr(hop, field, None)) is not None}
         if len(given) > 1:
             text = f"{field} exists once for the whole machine; give it to one of the gateways alone"
@@ -152,7 +174,7 @@ def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem
         yield Problem((*location, "background"), "native traffic crosses a single gateway; remove one of the two")
     reset = experiment.procedure
     if isinstance(reset, ResetConfig):
-        yield from _check_reset(reset, (*location, "procedure"))
+        yield from _check_reset(reset, (*location, "procedure"), shared=testbed.gateways_share_machine)
     left, right = experiment.families
     if experiment.kinds is None:
         # Otherwise `translation` has an error of its own.
@@ -167,9 +189,9 @@ def _check_chain(experiment: Experiment, location: Location) -> Iterator[Problem
     yield from _check_links(experiment, (*location, "addresses"))
 
 
-def _check_reset(reset: ResetConfig, at: Location) -> Iterator[Problem]:
-    """Refuses resets that a gateway which shares its machine cannot have."""
-    if reset.kind.may_boot:
+def _check_reset(reset: ResetConfig, at: Location, *, shared: bool) -> Iterator[Problem]:
+    """Refuses resets that a gateway beside others cannot have; `shared`: they are on one machine."""
+    if shared and reset.kind.may_boot:
         text = f"the gateways share a machine, and a reset of kind {reset.kind} would end all of them; choose `process`"
         yield Problem((*at, "kind"), text)
     if reset.command and reset.gateway_number is None:

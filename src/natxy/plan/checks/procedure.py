@@ -55,6 +55,9 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
             text += " or one core to each `receive`"
             yield Problem(("testbed", "queues"), text)
         return
+    if any(box.is_played for box in experiment.gateway.boxes):
+        text = f"the hosts of {procedure.name} play no box of a chain; give a gateway in place of `tester`"
+        yield Problem((*location, "gateway"), text)
     if not experiment.gateway.forwards_tcp:
         text = f"{experiment.gateway.driver} forwards only UDP, and the hosts of {procedure.name} use TCP; choose "
         yield Problem((*location, "gateway"), text + "another gateway")

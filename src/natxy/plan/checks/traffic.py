@@ -9,6 +9,7 @@ from typing import Final
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import LONGEST_CYCLE, Background
+from natxy.plan.frames.sizes import LONGEST_FRAME
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Selection
@@ -64,7 +65,13 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
             "`translation`, or remove it"
         )
         yield Problem((*location, "extension_headers"), text)
-    if too_long := testbed.frame_problem(experiment.longest_frame):
+    sent = max(max(experiment.frames_of_port(side).sizes) for side in ("left", "right"))
+    if sent > LONGEST_FRAME:
+        text = (
+            f"the tester would send frames of {sent} bytes in the softwire, and its longest have {LONGEST_FRAME}; give "
+        )
+        yield Problem((*location, field), f"{text}at most {LONGEST_FRAME - sent + max(experiment.frame_sizes)}")
+    elif too_long := testbed.frame_problem(experiment.longest_frame + experiment.spare_mtu):
         yield Problem((*location, field), too_long)
 
 

@@ -73,10 +73,6 @@ class GatewayModel(PlanModel):
     """True if it keeps its connections in Linux's connection tracking table."""
     softwire_ends: ClassVar[frozenset[SoftwireEnd]] = frozenset()
     """The ends of a softwire that it can be, beside a gateway that is the other end."""
-    most_subscribers: ClassVar[int] = 1
-    """The subscribers that it serves as the core of a softwire, each with an address of its own."""
-    most_port_rules: ClassVar[int] = 1
-    """The ranges of ports of all subscribers that share addresses."""
     serves_pairs: ClassVar[bool] = False
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False
@@ -89,6 +85,20 @@ class GatewayModel(PlanModel):
     """The system's own greatest number of connections, which holds where the plan sets none, by the setting's name."""
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {}
     """The system's own lifetimes of connections in seconds, likewise."""
+
+    def on_one_machine(self) -> GatewayModel:
+        """Returns the gateway as it is when all gateways of a chain share a machine."""
+        return self
+
+    @property
+    def most_subscribers(self) -> int:
+        """The subscribers that it serves as the core of a softwire, each with an address of its own."""
+        return 1
+
+    @property
+    def most_port_ranges(self) -> int:
+        """The ranges of ports that all subscribers have together if they share addresses."""
+        return 0
 
     @property
     def boxes(self) -> tuple[GatewayModel, ...]:

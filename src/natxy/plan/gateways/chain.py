@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -31,6 +31,8 @@ _THERE_AND_BACK: Final[dict[Kind, set[Kind]]] = {
     SoftwireEnd.EDGE: {SoftwireEnd.CORE},
 }
 
+_ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1}
+
 
 def _hop(given: GatewayModel) -> GatewayModel:
     """Returns the gateway. ValueError if it cannot stand beside another one."""
@@ -42,22 +44,14 @@ def _hop(given: GatewayModel) -> GatewayModel:
     return given
 
 
-def _of_one_machine(given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
-    """Gives every gateway the sizes that exist once for the machine, if one of them sets them."""
-    for name in ONCE_A_MACHINE:
-        values = {value for each in given if (value := getattr(each, name, None)) is not None}
-        if len(values) == 1:
-            update = {name: values.pop()}
-            given = tuple(each.model_copy(update=update) if hasattr(each, name) else each for each in given)
-    return given
-
-
 def _with_a_gateway_between(given: tuple[GatewayModel, ...]) -> tuple[GatewayModel, ...]:
-    """Returns the boxes. ValueError unless the tester plays the outer ones at most, beside a gateway."""
+    """Returns the boxes. ValueError unless the tester plays the first box, the last box or none."""
     if any(each.is_played for each in given[1:-1]):
         raise ValueError("the tester plays the first box or the last one; choose a gateway for those between")
-    if all(each.is_played for each in given):
-        raise ValueError("the tester plays all boxes, and there is no gateway; choose one, such as softwire")
+    if given[0].is_played and given[-1].is_played:
+        raise ValueError(
+            "the tester plays one box, the first or the last; choose a gateway for the other, e.g. softwire"
+        )
     return given
 
 
@@ -68,10 +62,19 @@ class ChainConfig(GatewayModel):
     gateways: Annotated[
         tuple[Annotated[HopConfig, AfterValidator(_hop), Shorthand("driver", "Hop")], ...],
         Field(min_length=2, max_length=MOST_HOPS),
-        AfterValidator(_of_one_machine),
         AfterValidator(_with_a_gateway_between),
     ]
     """The gateways from left to right, e.g. [tayga, tayga-netfilter]; `tester` for a box that the tester plays."""
+
+    def on_one_machine(self) -> ChainConfig:
+        """Returns a copy in which every gateway has the sizes that exist once for the machine, if one sets them."""
+        given = self.gateways
+        for name in ONCE_A_MACHINE:
+            values = {value for each in given if (value := getattr(each, name, None)) is not None}
+            if len(values) == 1:
+                update = {name: values.pop()}
+                given = tuple(each.model_copy(update=update) if hasattr(each, name) else each for each in given)
+        return self.model_copy(update={"gateways": given})
 
     @property
     def boxes(self) -> tuple[GatewayModel, ...]:
@@ -138,8 +141,17 @@ class ChainConfig(GatewayModel):
         for kinds in product(*possible):
             # Replies to what another gateway hides would come back to no host of the translation's.
             alone = not any(hop.hides_left for own, hop in zip(kinds, self.gateways, strict=True) if own is None)
-            if _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None):
+            fits = _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None)
+            if fits and not self._hides_in_softwire(kinds):
                 yield kinds
+
+    def _hides_in_softwire(self, kinds: Kinds) -> bool:
+        """Returns true if a NAT stands between the ends of a softwire: it would replace the softwire's addresses."""
+        in_softwire = accumulate(_ENTERED.get(own, 0) for own in kinds)
+        return any(
+            depth and own is None and hop.hides_left
+            for depth, own, hop in zip(in_softwire, kinds, self.gateways, strict=True)
+        )
 
     @property
     def tells_sides_by_interface(self) -> bool:

@@ -23,9 +23,16 @@ class SoftwireConfig(NeighborsModel):
 
     translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
     softwire_ends: ClassVar = frozenset(SoftwireEnd)
-    most_subscribers: ClassVar[int] = 65_536
-    # The kernel looks at them one after the other.
-    most_port_rules: ClassVar[int] = 1024
     driver: Literal["softwire"] = "softwire"
     by: SoftwireBy = SoftwireBy.SEG6
     """Part of the kernel that makes the packets: `seg6`, or `ip6_tunnel` for kernels that have the module."""
+
+    @property
+    def most_subscribers(self) -> int:
+        # A tunnel interface has one other end.
+        return 65_536 if self.by == SoftwireBy.SEG6 else 1
+
+    @property
+    def most_port_ranges(self) -> int:
+        # The kernel looks at them one after the other.
+        return 1024 if self.by == SoftwireBy.SEG6 else 0

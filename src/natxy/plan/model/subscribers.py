@@ -74,5 +74,10 @@ class Subscribers(SubscribersPlan):
     def share_addresses(self) -> bool:
         return self.rule.psid_length > 0
 
+    @property
+    def first_port(self) -> int:
+        """The lowest port that a subscriber may have, where subscribers share addresses."""
+        return 1 << 16 - self.offset if self.offset else 1
+
     def subscriber(self, number: int) -> MapSubscriber:
         return self.rule.subscriber(number)

@@ -60,6 +60,11 @@ class TestbedModel(PlanModel):
         return 1
 
     @property
+    def gateways_share_machine(self) -> bool:
+        """Returns True when the gateways of a chain run on one machine."""
+        return True
+
+    @property
     def dut_macs(self) -> dict[str, str]:
         """Returns the DUT's MAC addresses by the side of the tester's port, where the plan has them."""
         return {}

@@ -169,6 +169,11 @@ class HardwareConfig(CabledTester):
         return len(self.dut_locations)
 
     @property
+    def gateways_share_machine(self) -> bool:
+        # Those in a namespace share this one.
+        return not self.further_duts or any(dut.namespace for dut in self.dut_locations)
+
+    @property
     def further_dut_pairs(self) -> tuple[DutPair, ...]:
         return tuple(pair.dut for pair in self.more_pairs)
 
