@@ -37,6 +37,9 @@ from tools.bench.speed_tables import put
 PAGE: Final = Path("docs/explanation/scripts-beside-plans.md")
 MEASURED: Final = PAGE.with_suffix(".jsonl")
 
+# The figures of a scan over rates, which share a row if the ways agree.
+_SCAN: Final = "% lost at "
+
 Name = tuple[str, str]
 Rounds = Mapping[Name, list[Mapping[str, Any]]]
 
@@ -89,15 +92,31 @@ def table(rounds: Rounds) -> Iterator[str]:
         found = compared(replay, rounds)
         of_row = rounds[replay.driver, replay.script]
         blamed = ", ".join(str(sum(each[kind] for each in of_row)) for kind in Blamed)
-        for name, (low, high) in replay.known.items():
-            known = "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
-            cells = (replay.script, replay.driver, name, known, *map(_spread, found.values(name)))
-            mark = f"{found.verdict(name).value} |".lstrip()
+        verdicts = {name: found.verdict(name).value for name in replay.known}
+        scan = [name for name, verdict in verdicts.items() if name.startswith(_SCAN) and not verdict]
+        rows = [[name] for name in verdicts if name not in scan] + ([scan] if scan else [])
+        for names in rows:
+            of_ways = [_joined([found.values(name)[way] for name in names]) for way in (0, 1)]
+            title = _SCAN + "/".join(name.removeprefix(_SCAN).removesuffix("/s") for name in scan) + "/s"
+            known = "/".join(_known(*replay.known[name]) for name in names)
+            if len(names) > 1:
+                known = known.replace(" – ", "–")
+            cells = (replay.script, replay.driver, title if names == scan else names[0], known, *of_ways)
+            mark = f"{verdicts[names[0]]} |".lstrip()
             yield f"| {' | '.join(cells)} | {len(found.by_plan)} | {blamed} | {mark}"
     missing = [f"{each.script} at {each.driver}" for each in REPLAYS if each not in done]
     if missing:
         yield ""
         yield f"Not measured: {'; '.join(missing)}."
+
+
+def _known(low: float, high: float) -> str:
+    return "–" if high == math.inf else f"{_number(low)} – {_number(high)}"
+
+
+def _joined(figures: Sequence[Sequence[float]]) -> str:
+    """Returns what one figure was, or the medians of several."""
+    return _spread(figures[0]) if len(figures) == 1 else "/".join(_number(median(each)) for each in figures)
 
 
 def _spread(values: Sequence[float]) -> str:
