@@ -8,7 +8,7 @@ import pytest
 from natxy.errors import PlanError
 from natxy_siitperf import cards
 from natxy_siitperf.conf import parse_conf
-from natxy_siitperf.trial.ports import find_tester
+from natxy_siitperf.trial.ports import find_trial_ports
 from tests.support.siitperf_confs import conf_text
 
 ETHERNET, NVME = "0x020000", "0x010802"
@@ -43,8 +43,8 @@ def test_the_programs_take_the_first_two(drivers: Path) -> None:
     conf = parse_conf(conf_text("siit"))
     bind(drivers, "vfio-pci", "0000:41:00.1")
     with pytest.raises(PlanError, match=r"^1 network cards are bound to a driver of DPDK, expected two; bind them"):
-        find_tester(conf, 84, {})
+        find_trial_ports(conf, 84, {})
     bind(drivers, "vfio-pci", "0000:41:00.0")
     bind(drivers, "vfio-pci", "0000:42:00.0")
-    devices = [(port.side, port.device) for port in find_tester(conf, 84, {}).ports]
+    devices = [(port.side, port.device) for port in find_trial_ports(conf, 84, {}).ports]
     assert devices == [("left", "0000:41:00.0"), ("right", "0000:41:00.1")]

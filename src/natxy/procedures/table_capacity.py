@@ -33,7 +33,7 @@ from natxy.results.curves import Axis, Curve
 from natxy.results.trials import Purpose
 from natxy.search.capacity import CapacityResult, CapacitySearch
 from natxy.search.contradictions import Contradicted
-from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Kept
+from natxy.search.kept import FAILURES, FAILURES_OF_RATES, Establish, Kept
 from natxy.search.outcome import Attempt, NeverPrepared, Outcome, Sample, SearchResult, TesterLimitReached
 
 # A rate lower by this factor shows whether a table is full or only slow.

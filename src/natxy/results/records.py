@@ -24,7 +24,7 @@ from natxy.results.analysis.ratios import Ratio, paired_ratio, precision, unpair
 from natxy.results.bounded import Bound, Bounded
 from natxy.results.curves import Curve
 from natxy.results.planned import UNKNOWN
-from natxy.results.selftest import SelfTest, Tester
+from natxy.results.selftest import SelfTest, TesterIdentity
 from natxy.results.statistics import Headline, Summary, summarize_bounded, summarize_headlines
 from natxy.results.trials import StepRecord, TransferRecord, TrialRecord, step_of
 from natxy.system.machine import LoadOfRun
@@ -308,7 +308,7 @@ class RunRecord:
     caveats: list[Caveat]
     machine: dict[str, str]
     load: LoadOfRun
-    tester: Tester | None = None
+    tester: TesterIdentity | None = None
     self_test: SelfTest | None = None
     experiments: list[ExperimentRecord] = field(default_factory=list)
 

@@ -29,7 +29,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Tester(_Model):
+class TesterIdentity(_Model):
     """Identifies a tester: the machine, the two ports and their driver.
 
     `ports` has the names of the ports, or their kind where each run makes them anew. `workers` is the number of cores
@@ -60,14 +60,14 @@ class Tester(_Model):
         return f"{self.ports} by {self.driver}{queues}, {cores} of {self.host}{tasks}{channels}"
 
 
-def which_tester(testbed: TestbedConfig) -> Tester | None:
+def which_tester(testbed: TestbedConfig) -> TesterIdentity | None:
     """Returns the tester of a testbed; None for a testbed without an engine of this machine, or whose ports have no
     other end without the gateway."""
     ports = testbed.engine_ports
     if ports is None or ports.medium == "tap":
         return None
     machine = describe_machine()
-    return Tester(
+    return TesterIdentity(
         host=machine["host"],
         processor=machine["processor"],
         ports=ports.name,
@@ -158,7 +158,7 @@ class SelfTest(_Model):
     so it is the port's limit. `least_delay_ns` is the delay from sending to reception without a gateway.
     """
 
-    tester: Tester
+    tester: TesterIdentity
     measured_at: str
     natxy_version: str
     kernel: str
@@ -190,7 +190,7 @@ def save(found: SelfTest) -> Path:
     return file
 
 
-def stored(tester: Tester) -> SelfTest | None:
+def stored(tester: TesterIdentity) -> SelfTest | None:
     """Reads the self-test of a tester; None when it made none, or a version of natxy with another format made it."""
     try:
         found = SelfTest.model_validate_json((state_folder() / tester.file_name).read_text(encoding="utf-8"))

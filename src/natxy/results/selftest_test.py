@@ -11,7 +11,7 @@ from natxy.plan.caveats import limitation
 from natxy.plan.model.terms import Family
 from natxy.plan.testbeds import TestbedConfig
 from natxy.procedures.caveats import caveats_of_plan
-from natxy.results.selftest import Tester, Work, which_tester, work_of
+from natxy.results.selftest import TesterIdentity, Work, which_tester, work_of
 from natxy.selftest.plan import loop_of, selftest_plan
 
 TESTBED: TypeAdapter[TestbedConfig] = TypeAdapter(TestbedConfig)
@@ -59,12 +59,14 @@ def test_a_testbed_without_its_gateway_has_the_same_tester(testbed: dict[str, An
     ],
 )
 def test_a_tester_is_named_by_its_machine_ports_and_cores(queues: int, workers: int, text: str, file_name: str) -> None:
-    tester = Tester(host="h 1", processor="p", ports="eth1+eth2", driver="net_af_xdp", queues=queues, workers=workers)
+    tester = TesterIdentity(
+        host="h 1", processor="p", ports="eth1+eth2", driver="net_af_xdp", queues=queues, workers=workers
+    )
     assert (str(tester), tester.file_name) == (text, file_name)
 
 
 def test_a_tester_is_another_one_if_its_cores_share_other_tasks() -> None:
-    def tester(*cores: int) -> Tester:
+    def tester(*cores: int) -> TesterIdentity:
         left, right = ({"send": send, "receive": receive} for send, receive in (cores[:2], cores[2:]))
         found = which_tester(TESTBED.validate_python(HARDWARE | {"tester_cores": {"left": left, "right": right}}))
         assert found is not None

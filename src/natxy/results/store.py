@@ -27,7 +27,7 @@ from natxy.results.database.schema import SCHEMA, check_schema, from_row, to_row
 from natxy.results.database.untrusted import refuse_code
 from natxy.results.planned import settings_of
 from natxy.results.records import RunState, State
-from natxy.results.selftest import SelfTest, Tester
+from natxy.results.selftest import SelfTest, TesterIdentity
 from natxy.results.trials import Purpose, TransferRecord, TrialRecord
 from natxy.system.interrupts import serialized
 from natxy.system.machine import MachineLoad
@@ -147,7 +147,7 @@ class RunStore:
             "UPDATE run SET engine_info_json = ?, testbed_json = ?, caveats_json = ?", [*map(json.dumps, described)]
         )
 
-    def set_self_test(self, tester: Tester, found: SelfTest | None) -> None:
+    def set_self_test(self, tester: TesterIdentity, found: SelfTest | None) -> None:
         """Stores the tester, and its self-test if one was made before the run."""
         self._db.execute(
             "UPDATE run SET tester_json = ?, self_test_json = ?",

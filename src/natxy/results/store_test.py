@@ -25,7 +25,7 @@ from natxy.results.dut_counts import DutCounts
 from natxy.results.planned import planned_experiment
 from natxy.results.reader import RunReader
 from natxy.results.records import DutRecord, RunState, State
-from natxy.results.selftest import SelfTest, Tester
+from natxy.results.selftest import SelfTest, TesterIdentity
 from natxy.results.store import RunStore, timestamp
 from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.search.outcome import Outcome
@@ -97,7 +97,7 @@ def test_a_link_is_no_file_of_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tested", [True, False])
 def test_a_run_has_its_tester_and_what_a_self_test_found(tmp_path: Path, *, tested: bool) -> None:
-    tester = Tester(host="h", processor="p", ports="veth", driver="net_af_xdp", queues=1, workers=2)
+    tester = TesterIdentity(host="h", processor="p", ports="veth", driver="net_af_xdp", queues=1, workers=2)
     found = SelfTest(
         tester=tester, measured_at="now", natxy_version="0", kernel="6.1", ceilings=[], receive_fps=1e6,
         receive_limited=True, least_delay_ns=None, pacing=[],

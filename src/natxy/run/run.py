@@ -23,7 +23,7 @@ from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RunRecord, RunState, State
-from natxy.results.selftest import SelfTest, Tester, stored, which_tester
+from natxy.results.selftest import SelfTest, TesterIdentity, stored, which_tester
 from natxy.results.store import RunStore
 from natxy.run.caveats import caveats_of_run
 from natxy.run.cores import most_cores
@@ -200,7 +200,7 @@ def _is_relied_on(record: ExperimentRecord, plan: ResolvedPlan, records: dict[st
 
 
 def _start_recording(
-    store: RunStore, plan: ResolvedPlan, folder: Path, tester: Tester | None, self_test: SelfTest | None
+    store: RunStore, plan: ResolvedPlan, folder: Path, tester: TesterIdentity | None, self_test: SelfTest | None
 ) -> dict[str, int]:
     """Writes the plan into the folder and the store; returns the ids of the experiments by name."""
     text = plan.to_yaml()

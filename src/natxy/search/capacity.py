@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from natxy.search.contradictions import Contradicted
-from natxy.search.keeper import FAILURES, FAILURES_OF_RATES, Establish, Keeper
+from natxy.search.kept import FAILURES, FAILURES_OF_RATES, Establish, Keeper
 from natxy.search.outcome import Contradiction, Tried
 
 Narrow = Callable[[float, float], bool]

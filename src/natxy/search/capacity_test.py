@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.search.capacity import CapacitySearch
-from natxy.search.keeper import FAILURES, Kept
+from natxy.search.kept import FAILURES, Kept
 
 
 def search_for(

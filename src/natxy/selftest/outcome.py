@@ -7,10 +7,10 @@ from natxy.engine.messages.results import Pacing
 from natxy.errors import PlanError
 from natxy.plan.model.traffic import Directions
 from natxy.results.records import ExperimentRecord, RunRecord, State
-from natxy.results.selftest import Ceiling, PacingError, SelfTest, Tester, variant_of, work_of
+from natxy.results.selftest import Ceiling, PacingError, SelfTest, TesterIdentity, variant_of, work_of
 
 
-def self_test_of(run: RunRecord, tester: Tester) -> SelfTest:
+def self_test_of(run: RunRecord, tester: TesterIdentity) -> SelfTest:
     """Returns the limits of `tester` that the run found. Raises PlanError when it found no highest rate."""
     measured = [each for each in run.experiments if each.procedure != "pdv" and each.values]
     ceilings = _lowest([ceiling for each in measured if (ceiling := _ceiling(each))])

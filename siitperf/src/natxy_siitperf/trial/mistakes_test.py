@@ -20,7 +20,7 @@ from natxy_siitperf.conf import Conf, parse_conf
 from natxy_siitperf.keys import KEYS
 from natxy_siitperf.program import Program
 from natxy_siitperf.sides import initiator
-from natxy_siitperf.trial.ports import find_tester
+from natxy_siitperf.trial.ports import find_trial_ports
 from natxy_siitperf.trial.programs import UNUSABLE, main
 from natxy_siitperf.trial.requests import Limits, establish_request, trial_request
 from tests.support.siitperf_confs import CONFS
@@ -158,7 +158,7 @@ def requested(conf: Conf, program: Program) -> tuple[object, ...]:
     keys = {key: str(value) for key, value in conf.values.items()}
     arguments = parse_arguments(program, [*arguments_for(program, keys).values()], conf)
     first, limits = initiator(conf), Limits(0.0)
-    tester = find_tester(conf, 84, {LEFT: "net_null0", RIGHT: "net_null1"})
+    tester = find_trial_ports(conf, 84, {LEFT: "net_null0", RIGHT: "net_null1"})
     phase1 = arguments.phase1 and first and establish_request(conf, arguments, arguments.phase1, first, 0, limits)
     of_cards = conf.flag("Promisc"), conf.number("MEM-Channels")
     return tester.ports, tester.argv, of_cards, phase1, trial_request(conf, arguments, 0, limits)

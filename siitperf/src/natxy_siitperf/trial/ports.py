@@ -30,7 +30,7 @@ _INTERFACES: Final = Path("/sys/class/net")
 
 
 @dataclass(frozen=True)
-class Tester:
+class TrialPorts:
     """Holds the ports of a trial, the command that starts the engine for them, and the names of what it measures with,
     as in the claims of a plan."""
 
@@ -40,7 +40,7 @@ class Tester:
     remarks: Sequence[str] = ()
 
 
-def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) -> Tester:
+def find_trial_ports(conf: Conf, longest_frame: int, environment: Mapping[str, str]) -> TrialPorts:
     """Returns the ports and the engine's command. Raises PlanError if there are none."""
     devices = [environment.get(name, "") for name in (LEFT, RIGHT)]
     if not any(devices):
@@ -65,7 +65,7 @@ def find_tester(conf: Conf, longest_frame: int, environment: Mapping[str, str]) 
         argv += ["--eal", f"-n{conf.number('MEM-Channels')}"]
     claims = {f"core {core}" for core in cores.tester}
     claims |= {f"port {device}" for device in devices if not _VDEV.fullmatch(device)}
-    return Tester(ports, _kept_open(ports, argv, environment), claims, remarks)
+    return TrialPorts(ports, _kept_open(ports, argv, environment), claims, remarks)
 
 
 def _kept_open(ports: Sequence[PortSpec], argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from natxy.api.labs import CORES, IO, LEFT, RIGHT
 from natxy.errors import PlanError
 from natxy_siitperf.conf import parse_conf
-from natxy_siitperf.trial.ports import KEEP_OPEN, find_tester
+from natxy_siitperf.trial.ports import KEEP_OPEN, find_trial_ports
 from tests.support.siitperf_confs import conf_text
 
 CONF = conf_text("nat44", CPU_L_Send="1", CPU_R_Recv="3", CPU_R_Send="2", CPU_L_Recv="1")
@@ -35,7 +35,7 @@ def test_ports_are_on_siitperfs_cores_if_the_machine_has_them(
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {*usable})
     monkeypatch.setattr("natxy_siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     devices = {LEFT: "net_null0", RIGHT: "net_null1"}
-    tester = find_tester(parse_conf(CONF), 64, devices | environment)
+    tester = find_trial_ports(parse_conf(CONF), 64, devices | environment)
     assert "--eal" not in tester.argv
     assert tester.argv[:3] == ["natxy-engine", "--worker-cores", workers]
     assert [(port.send_cores, port.receive_cores) for port in tester.ports] == tasks
@@ -46,13 +46,13 @@ def test_ports_are_on_siitperfs_cores_if_the_machine_has_them(
 def test_each_of_the_cores_has_to_be_one(monkeypatch: pytest.MonkeyPatch, cores: str) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {*range(4)})
     with pytest.raises(PlanError, match=rf"{CORES} is '{cores}', expected cores of this process \(0,1,2,3\)"):
-        find_tester(parse_conf(CONF), 64, {LEFT: "net_null0", RIGHT: "net_null1", CORES: cores})
+        find_trial_ports(parse_conf(CONF), 64, {LEFT: "net_null0", RIGHT: "net_null1", CORES: cores})
 
 
 def test_an_empty_medium_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("natxy_siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     found = [
-        find_tester(parse_conf(CONF), 64, {LEFT: "lo", RIGHT: "lo", **environment}).ports
+        find_trial_ports(parse_conf(CONF), 64, {LEFT: "lo", RIGHT: "lo", **environment}).ports
         for environment in ({IO: ""}, {}, {IO: "af_packet"})
     ]
     assert found[0] == found[1] != found[2]
@@ -64,7 +64,7 @@ def test_cards_have_siitperfs_memory_channels(
 ) -> None:
     monkeypatch.setattr("natxy_siitperf.trial.ports.find_engine", lambda: Path("natxy-engine"))
     conf = parse_conf(conf_text("nat44", MEM_Channels=channels))
-    tester = find_tester(conf, 64, {LEFT: "0000:41:00.0", RIGHT: "0000:41:00.1"})
+    tester = find_trial_ports(conf, 64, {LEFT: "0000:41:00.0", RIGHT: "0000:41:00.1"})
     assert {each for each in tester.claims if not each.startswith("core ")} == {
         "port 0000:41:00.0",
         "port 0000:41:00.1",

@@ -23,7 +23,7 @@ from natxy_siitperf.rules import check
 from natxy_siitperf.trial.lines import fail, remark, say
 from natxy_siitperf.trial.neighbors import with_dut_macs
 from natxy_siitperf.trial.phases import PROCEDURE, RUN, SERIES, Phase, check_variables
-from natxy_siitperf.trial.ports import Tester, find_tester
+from natxy_siitperf.trial.ports import TrialPorts, find_trial_ports
 from natxy_siitperf.trial.trial import Test, check_requests, prepare, run
 from natxy_siitperf.trial.usage import HELP, usage
 
@@ -71,7 +71,7 @@ def _main(program: Program, given: Sequence[str]) -> int:
             test = _test(program, given, conf)
             for text in (*check_variables(os.environ), *ignored(program, given, conf)):
                 remark(text)
-            tester = find_tester(conf, test.arguments.sent_size(Family.IPV6), os.environ)
+            tester = find_trial_ports(conf, test.arguments.sent_size(Family.IPV6), os.environ)
             for text in tester.remarks:
                 remark(text)
             held.enter_context(exclusive(tester.claims, _say_waiting))
@@ -127,7 +127,7 @@ def _measure(test: Test, engine: EngineClient, record: Record) -> None:
     record(phases, None)
 
 
-def _recorder(test: Test, tester: Tester) -> Record:
+def _recorder(test: Test, tester: TrialPorts) -> Record:
     """Returns what appends the phases to the run that the environment names, if any. Raises PlanError if it cannot."""
     given = os.environ.get(RUN)
     if not given:

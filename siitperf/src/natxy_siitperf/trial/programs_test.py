@@ -27,7 +27,7 @@ from natxy_siitperf.conf import parse_conf
 from natxy_siitperf.program import Program
 from natxy_siitperf.trial.neighbors import with_dut_macs
 from natxy_siitperf.trial.phases import PROCEDURE, RUN, SERIES, check_variables
-from natxy_siitperf.trial.ports import find_tester
+from natxy_siitperf.trial.ports import find_trial_ports
 from natxy_siitperf.trial.programs import BROKEN, UNUSABLE, main
 from natxy_siitperf.trial.trial import STRICT
 from natxy_siitperf.trial.usage import VARIABLES
@@ -226,11 +226,11 @@ def test_other_cores_than_those_of_the_configuration_are_remarked_upon() -> None
     here = str(min(os.sched_getaffinity(0)))
     ports = {LEFT: "net_null0", RIGHT: "net_null1"}
     lacking = parse_conf(conf_text("siit", CPU_L_Send=here, CPU_R_Recv="1022", CPU_R_Send=here, CPU_L_Recv="1021"))
-    (said,) = find_tester(lacking, 84, ports).remarks
+    (said,) = find_trial_ports(lacking, 84, ports).remarks
     assert said == f"all tasks are on core {here}, because this process has no core 1021, 1022; {CORES} names others"
-    assert not find_tester(lacking, 84, {**ports, CORES: here}).remarks
+    assert not find_trial_ports(lacking, 84, {**ports, CORES: here}).remarks
     of_one = conf_text("siit", **dict.fromkeys(("CPU_L_Send", "CPU_R_Recv", "CPU_R_Send", "CPU_L_Recv"), here))
-    assert not find_tester(parse_conf(of_one), 84, ports).remarks
+    assert not find_trial_ports(parse_conf(of_one), 84, ports).remarks
 
 
 def test_a_call_waits_for_who_holds_its_cores_and_then_holds_them(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

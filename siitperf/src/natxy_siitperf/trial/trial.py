@@ -23,7 +23,7 @@ from natxy_siitperf.trial.delays import latency, variation
 from natxy_siitperf.trial.lines import fail, now, remark, remark_on, say, say_received, say_sending, streams_of
 from natxy_siitperf.trial.neighbors import neighbors_request
 from natxy_siitperf.trial.phases import Phase
-from natxy_siitperf.trial.ports import Tester
+from natxy_siitperf.trial.ports import TrialPorts
 from natxy_siitperf.trial.requests import Limits, establish_request, trial_request
 
 STRICT: Final = "NATXY_SIITPERF_STRICT"
@@ -74,7 +74,7 @@ def check_requests(test: Test) -> None:
         trial_request(test.conf, test.arguments, 0, test.limits)
 
 
-def prepare(test: Test, engine: EngineClient, tester: Tester) -> None:
+def prepare(test: Test, engine: EngineClient, tester: TrialPorts) -> None:
     """Opens the ports and names the neighbours. Errors of this are those of the initialisation."""
     engine.open_ports(PortsOpen(ports=tester.ports))
     engine.resolve_neighbors(neighbors_request(test.conf, test.arguments))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from natxy.campaign.jobs.model import Place, Tester
+from natxy.campaign.jobs.model import CampaignTester, Place
 from natxy.campaign.jobs.queue import Ending
 from natxy.errors import PlanError
 from natxy.results.reader import RunReader
@@ -36,7 +36,7 @@ class Task:
     folder: Path
     plan: str
     prepare: Sequence[Sequence[str]] = ()
-    tester: Tester | None = None
+    tester: CampaignTester | None = None
     place: Place | None = None
     holder: str = ""
 

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, TypeVar
 import asyncssh
 
 from natxy.campaign.attempt.task import Outcome, Task, ended, fingerprint, is_complete
-from natxy.campaign.jobs.model import Tester
+from natxy.campaign.jobs.model import CampaignTester
 from natxy.campaign.jobs.queue import Ending
 from natxy.dut.transport.ssh import UnreachableError, connect
 from natxy.errors import DutError, PlanError
@@ -63,7 +63,7 @@ class _LostError(UnreachableError):
     """Says that a connection was lost that had been made."""
 
 
-def carry_out_there(task: Task, tester: Tester, wanted: Callable[[], bool]) -> Outcome:
+def carry_out_there(task: Task, tester: CampaignTester, wanted: Callable[[], bool]) -> Outcome:
     """Measures the run of a task to its end, and ends it when it is `wanted` no more.
 
     The run stays on the tester until it is complete and here, so that it can be resumed there. A tester whose
@@ -101,7 +101,7 @@ async def _in_time(measured: Coroutine[Any, Any, _Result], wanted: Callable[[], 
     return measuring.result()
 
 
-async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]) -> tuple[int, bool]:
+async def _measured(task: Task, tester: CampaignTester, wanted: Callable[[], bool], log: IO[bytes]) -> tuple[int, bool]:
     """Returns natxy's exit code, and whether it takes the plan itself for wrong."""
     async with await connect(tester.ssh) as connection:
         try:
@@ -112,7 +112,11 @@ async def _measured(task: Task, tester: Tester, wanted: Callable[[], bool], log:
 
 
 async def _measured_over(
-    connection: asyncssh.SSHClientConnection, task: Task, tester: Tester, wanted: Callable[[], bool], log: IO[bytes]
+    connection: asyncssh.SSHClientConnection,
+    task: Task,
+    tester: CampaignTester,
+    wanted: Callable[[], bool],
+    log: IO[bytes],
 ) -> tuple[int, bool]:
     folder = folder_there(task)
     # The folders in the user's home stay the user's.
@@ -145,7 +149,7 @@ async def _measured_over(
     return code, refused
 
 
-async def _answering(tester: Tester, wanted: Callable[[], bool]) -> None:
+async def _answering(tester: CampaignTester, wanted: Callable[[], bool]) -> None:
     """Waits until the tester can be logged into again, or for as long as it may take to boot."""
     until_s = time.monotonic() + _BOOT_S
     while wanted() and time.monotonic() < until_s:

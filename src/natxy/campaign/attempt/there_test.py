@@ -19,7 +19,7 @@ import pytest
 from natxy.campaign.attempt import there as there_module
 from natxy.campaign.attempt.task import Outcome, Task, is_complete
 from natxy.campaign.attempt.there import carry_out_there, folder_there
-from natxy.campaign.jobs.model import Tester
+from natxy.campaign.jobs.model import CampaignTester
 from natxy.campaign.jobs.queue import Ending
 from natxy.dut.transport.ssh import connect
 from natxy.errors import DutError
@@ -44,8 +44,8 @@ def sshd(tmp_path: Path) -> Iterator[Sshd]:
 
 
 @pytest.fixture
-def tester(sshd: Sshd) -> Tester:
-    return Tester(ssh=sshd.target, natxy=str(Path(sys.executable).with_name("natxy")))
+def tester(sshd: Sshd) -> CampaignTester:
+    return CampaignTester(ssh=sshd.target, natxy=str(Path(sys.executable).with_name("natxy")))
 
 
 def there(given: Task) -> Path:
@@ -81,7 +81,7 @@ def task(tmp_path: Path, repeat: int) -> Task:
     return Task("x/far", tmp_path / "campaign/runs/x/far", resolve(Plan.model_validate(plan)).to_yaml(), [["true"]])
 
 
-def test_what_is_not_wanted_any_more_ends_there_and_comes_home_in_part(tester: Tester, tmp_path: Path) -> None:
+def test_what_is_not_wanted_any_more_ends_there_and_comes_home_in_part(tester: CampaignTester, tmp_path: Path) -> None:
     given = task(tmp_path, 10_000)
     try:
         outcome = carry_out_there(given, tester, lambda: not has_measured(given))
@@ -103,7 +103,7 @@ def boot_once(sshd: Sshd, given: Task, pids: list[int]) -> bool:
 
 
 def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes_once_the_tester_has_booted(
-    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sshd: Sshd, tester: CampaignTester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     given = task(tmp_path, 400)
@@ -120,7 +120,7 @@ def test_natxy_ends_with_its_connection_and_the_next_attempt_resumes_once_the_te
     assert carry_out_there(given, tester, lambda: pytest.fail("it is done")) == Outcome(Ending.DONE)
 
 
-def test_a_run_that_had_ended_when_its_connection_was_lost_is_done(tester: Tester, tmp_path: Path) -> None:
+def test_a_run_that_had_ended_when_its_connection_was_lost_is_done(tester: CampaignTester, tmp_path: Path) -> None:
     given = task(tmp_path, 1)
     complete = there(given) / "run"
     complete.parent.mkdir(parents=True)
@@ -134,7 +134,7 @@ def test_a_run_that_had_ended_when_its_connection_was_lost_is_done(tester: Teste
 
 
 def test_a_tester_that_does_not_come_back_is_given_up(
-    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sshd: Sshd, tester: CampaignTester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     monkeypatch.setattr(there_module, "_BOOT_S", 0.2)
@@ -154,14 +154,14 @@ def test_a_tester_that_does_not_come_back_is_given_up(
 
 
 def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
-    sshd: Sshd, tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sshd: Sshd, tester: CampaignTester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(there_module, "_AGAIN_S", 0.1)
     # As sudo does, it stays between sshd and natxy, and clears what the kernel sends at its parent's death.
     prefix, used = tmp_path / "as root", tmp_path / "used"
     prefix.write_text(f'#!/bin/sh\necho "$3" >> {used}\nexec 4<&0\n"$@" <&4 & wait $!\n')
     prefix.chmod(0o755)
-    tester = Tester(ssh=tester.ssh.model_copy(update={"as_root": [str(prefix)]}), natxy=tester.natxy)
+    tester = CampaignTester(ssh=tester.ssh.model_copy(update={"as_root": [str(prefix)]}), natxy=tester.natxy)
     given = task(tmp_path, 400)
     try:
         assert carry_out_there(given, tester, partial(boot_once, sshd, given, [])).ending is Ending.FAILED
@@ -174,7 +174,7 @@ def test_a_prefix_for_root_has_all_commands_and_natxy_ends_with_its_connection(
         shutil.rmtree(there(given), ignore_errors=True)
 
 
-def test_a_plan_that_is_wrong_there_is_refused(tester: Tester, tmp_path: Path) -> None:
+def test_a_plan_that_is_wrong_there_is_refused(tester: CampaignTester, tmp_path: Path) -> None:
     given = Task("x/far", tmp_path / "far", "name: p\n")
     try:
         outcome = carry_out_there(given, tester, lambda: True)
@@ -183,7 +183,9 @@ def test_a_plan_that_is_wrong_there_is_refused(tester: Tester, tmp_path: Path) -
         shutil.rmtree(there(given))
 
 
-def test_what_does_not_end_there_is_given_up(tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_end_there_is_given_up(
+    tester: CampaignTester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(there_module, "_TO_CLEAN_UP_S", 0.2)
     deaf = tmp_path / "deaf"
     deaf.write_text("#!/bin/sh\ntrap '' TERM\ntouch begun\nsleep 5\n")
@@ -240,7 +242,7 @@ def test_without_its_folder_nothing_is_removed(tmp_path: Path) -> None:
     assert (tmp_path / "run").is_dir()
 
 
-def test_a_tester_without_natxy_is_named(tester: Tester, tmp_path: Path) -> None:
+def test_a_tester_without_natxy_is_named(tester: CampaignTester, tmp_path: Path) -> None:
     given = task(tmp_path, 1)
     try:
         outcome = carry_out_there(given, tester.model_copy(update={"natxy": "/nowhere/natxy"}), lambda: True)
@@ -323,7 +325,7 @@ def test_a_folder_of_too_many_files_ends_it(tmp_path: Path) -> None:
         there_module._extract(tmp_path / "tar", tmp_path / "new")
 
 
-def test_a_command_that_cannot_fetch_says_why(tester: Tester, tmp_path: Path) -> None:
+def test_a_command_that_cannot_fetch_says_why(tester: CampaignTester, tmp_path: Path) -> None:
     async def fetched(command: str) -> None:
         async with await connect(tester.ssh) as connection:
             with (tmp_path / "tar").open("wb") as out:
@@ -337,7 +339,7 @@ def test_a_command_that_cannot_fetch_says_why(tester: Tester, tmp_path: Path) ->
 
 
 def test_a_tester_that_sends_without_end_is_left(
-    tester: Tester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tester: CampaignTester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(there_module, "_MOST_BYTES", 1000)
     given = task(tmp_path, 1)

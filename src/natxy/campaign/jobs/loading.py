@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import CommentedMap
 
-from natxy.campaign.jobs.model import Campaign, CampaignRun, CampaignTestbed, Place, Tester
+from natxy.campaign.jobs.model import Campaign, CampaignRun, CampaignTestbed, CampaignTester, Place
 from natxy.errors import PlanError, PlanFileError
 from natxy.plan.model.problems import PlanProblems, Problem
 from natxy.plan.yaml.document import document_error, parse_document, read_text
@@ -71,7 +71,7 @@ def _fields(within: list[str | int]) -> Iterator[str]:
         case ["testbeds", str()]:
             model = CampaignTestbed
         case ["testbeds", str(), "tester"]:
-            model = Tester
+            model = CampaignTester
         case ["testbeds", str(), "place"]:
             model = Place
         case _:

@@ -24,7 +24,7 @@ Name = Annotated[
 ]
 
 
-class Tester(PlanModel):
+class CampaignTester(PlanModel):
     """A machine that is reached by ssh and has natxy."""
 
     ssh: SshTarget
@@ -44,7 +44,7 @@ class CampaignTestbed(PlanModel):
     """A testbed, as a plan has it, and the machine with its tester."""
 
     testbed: TestbedConfig
-    tester: Annotated[Tester, Shorthand("ssh", "Tester")] | None = None
+    tester: Annotated[CampaignTester, Shorthand("ssh", "CampaignTester")] | None = None
     """The machine that natxy runs on; default: this machine."""
     place: Annotated[Place, Shorthand("name", "Place")] | None = None
     """Names the place that a job acquires before it begins, and releases when it has ended."""

@@ -11,10 +11,10 @@ from natxy.plan.model.traffic import Directions
 from natxy.results.analysis.ceilings import ceiling_fps, ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
-from natxy.results.selftest import Ceiling, SelfTest, Tester, Variant, Work, save, state_folder, stored
+from natxy.results.selftest import Ceiling, SelfTest, TesterIdentity, Variant, Work, save, state_folder, stored
 from tests.support.sample_runs import quickstart, replanned
 
-TESTER = Tester(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
+TESTER = TesterIdentity(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
 
 
 def ceiling(size: int, variant: Variant, rate_fps: float, family: Family = Family.IPV4) -> Ceiling:

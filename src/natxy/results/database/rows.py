@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from natxy.plan.caveats import Caveat
 from natxy.results.records import DutRecord, RunState, State
-from natxy.results.selftest import SelfTest, Tester
+from natxy.results.selftest import SelfTest, TesterIdentity
 from natxy.system.machine import MachineLoad
 from natxy.untrusted.values import Facts, Moment, Whole
 
@@ -29,7 +29,7 @@ class StoredRun:
     testbed: dict[str, str]
     caveats: list[Caveat]
     machine: dict[str, str]
-    tester: Tester | None
+    tester: TesterIdentity | None
     self_test: SelfTest | None
 
 

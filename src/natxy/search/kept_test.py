@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from natxy.search.keeper import FAILURES, Keeper, Kept
+from natxy.search.kept import FAILURES, Keeper, Kept
 
 
 def keeper(*kept: int, failures: int = FAILURES) -> tuple[Keeper, Iterator[int]]:
