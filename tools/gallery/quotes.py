@@ -8,7 +8,6 @@ from io import StringIO
 from itertools import groupby
 from typing import Final
 
-from natxy.cli.console import Console
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import format_duration, format_rate
 from natxy.report.tables import results
@@ -17,6 +16,7 @@ from natxy.report.text import terminal
 from natxy.report.words import states, wording
 from natxy.report.words.disturbances import busy
 from natxy.results.records import RunRecord
+from natxy.terminal.console import Console
 from tools.gallery.result import machine_words
 
 # Those of a terminal that nobody has widened.

@@ -4,8 +4,8 @@
 Such a verb is an entry point of the group `natxy.verbs`: its name is the verb's, and it is a function that Typer takes.
 """
 
-from natxy.cli.completion import drivers, runs
-from natxy.cli.console import echo
-from natxy.cli.errors import reported_errors
+from natxy.terminal.console import echo
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import drivers, runs
 
 __all__ = ["drivers", "echo", "reported_errors", "runs"]

@@ -17,7 +17,6 @@ from natxy.cli.calibrate import calibrate
 from natxy.cli.campaign.campaign import campaign
 from natxy.cli.check import check
 from natxy.cli.compare import compare_runs
-from natxy.cli.console import echo
 from natxy.cli.export import export
 from natxy.cli.guide.explain import explain
 from natxy.cli.guide.help import show_help
@@ -38,6 +37,7 @@ from natxy.cli.resume import resume
 from natxy.cli.run import run
 from natxy.cli.selftest import selftest
 from natxy.installation import full_version
+from natxy.terminal.console import echo
 
 # Shells ask for completions by environment variables. Typer's own options for it would edit the user's files.
 completion_init()

@@ -14,10 +14,10 @@ from typing import Any, Final
 import typer
 from typer.main import get_group
 
-from natxy.cli.errors import reported_errors
 from natxy.cli.guide.usage import Group, Verb
 from natxy.errors import NatxyError
 from natxy.installation import DistributionBrokenError, DistributionMissingError
+from natxy.terminal.errors import reported_errors
 
 VERBS: Final = "natxy.verbs"
 """Names the group of entry points."""

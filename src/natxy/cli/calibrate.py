@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import typer
 
 from natxy.calibration.wiring import Wiring
-from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import reported_errors
 from natxy.errors import TesterLimitError
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.console import LastingConsole, echo
+from natxy.terminal.errors import reported_errors
 from natxy.untrusted.texts import json_text
 
 _BUDGET_S: Final = 300.0

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import experiments, plans
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
+from natxy.cli.completion import experiments
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import plans
 
 
 def check(

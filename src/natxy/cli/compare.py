@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import runs
-from natxy.cli.console import Console, echo
-from natxy.cli.errors import reported_errors
 from natxy.cli.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
+from natxy.terminal.console import Console, echo
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import runs
 
 
 def compare_runs(

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.cli.completion import runs
 from natxy.results import RESULTS_FILE
+from natxy.terminal.names import runs
 
 _PLAN = """
 name: mine

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import runs
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.export import ExportFormat
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import runs
 
 
 def export(

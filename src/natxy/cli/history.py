@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.console import Console, echo
-from natxy.cli.errors import reported_errors, warn
 from natxy.errors import PlanError
+from natxy.terminal.console import Console, echo
+from natxy.terminal.errors import reported_errors, warn
 
 
 class HistoryFormat(StrEnum):

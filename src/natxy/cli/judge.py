@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import plans, runs
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
 from natxy.cli.options import JsonOption, JUnitOption, MarkdownOption, UndecidedOption
 from natxy.errors import PlanError
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import plans, runs
 
 
 def judge(

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 
 import typer
 
-from natxy.cli.console import Console, beside, echo
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.shipped import PLANS
+from natxy.terminal.console import Console, beside, echo
+from natxy.terminal.errors import reported_errors
 from natxy.untrusted.texts import json_text
 
 Entry = dict[str, str]

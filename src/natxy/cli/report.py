@@ -10,12 +10,12 @@ import typer
 
 from natxy.campaign import LOG_FILE
 from natxy.cli.completion import runs_and_campaigns
-from natxy.cli.console import Console, echo
-from natxy.cli.errors import reported_errors
 from natxy.cli.output.printed import PrintedFormat, printed
 from natxy.errors import PlanError
 from natxy.report.charts.chart_format import ChartFormat
 from natxy.results.analysis.better import Better
+from natxy.terminal.console import Console, echo
+from natxy.terminal.errors import reported_errors
 
 
 def report(

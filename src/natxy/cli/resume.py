@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import runs
-from natxy.cli.errors import reported_errors
 from natxy.cli.options import (
     BeforeOption,
     EventsOption,
@@ -20,6 +18,8 @@ from natxy.cli.options import (
     UndecidedOption,
 )
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import runs
 
 
 def resume(

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import experiments, plans
-from natxy.cli.errors import reported_errors
+from natxy.cli.completion import experiments
 from natxy.cli.options import (
     BeforeOption,
     EventsOption,
@@ -20,6 +19,8 @@ from natxy.cli.options import (
     UndecidedOption,
 )
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import plans
 
 
 def run(

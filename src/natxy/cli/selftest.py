@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from natxy.cli.completion import plans
-from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError, TesterLimitError
 from natxy.plan.model.terms import Family
 from natxy.selftest.defaults import FRAME_SIZES, REPEAT, TRIAL_S
 from natxy.system.interrupts import dumped, one_interrupt
+from natxy.terminal.console import LastingConsole, echo
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import plans
 from natxy.untrusted.texts import json_text
 
 

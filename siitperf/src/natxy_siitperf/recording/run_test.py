@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from natxy.cli.bodies.report import show
-from natxy.cli.console import LastingConsole
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.engine.simulation.dut import SimulatedDut
@@ -28,6 +27,7 @@ from natxy.results.records import ExperimentRecord, RunState, State
 from natxy.results.store import RunStore
 from natxy.results.trials import TrialKind
 from natxy.system.machine import MachineLoad
+from natxy.terminal.console import LastingConsole
 from natxy_siitperf.arguments import parse_arguments
 from natxy_siitperf.conf import parse_conf
 from natxy_siitperf.program import Program

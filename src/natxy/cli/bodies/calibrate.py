@@ -10,10 +10,10 @@ from typing import Any, Final
 from natxy.calibration.case import Case
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import Reading, Standing
-from natxy.cli.console import LastingConsole
 from natxy.events.run import PlannedExperiment, RepetitionStarted, RunStarted
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.report.tables.table import Column, Table, to_rich
+from natxy.terminal.console import LastingConsole
 
 _NOT_OK: Final = {
     Standing.UNMEASURED: "Not measured",

@@ -18,11 +18,11 @@ from natxy.campaign.jobs.model import Campaign
 from natxy.campaign.jobs.queue import JobState
 from natxy.campaign.telling import told
 from natxy.cleanup.leftovers import described, give_back
-from natxy.cli.console import LastingConsole
-from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.events.base import Event
 from natxy.plan.model.units import counted, enumerated, format_duration
+from natxy.terminal.console import LastingConsole
+from natxy.terminal.errors import warn
 from natxy.untrusted.files import opened_own
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from natxy.cli.console import Console
 from natxy.errors import PlanError
 from natxy.report.text.story import story
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
+from natxy.terminal.console import Console
 from natxy.untrusted.validation import guess
 
 

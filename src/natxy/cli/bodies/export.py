@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.export import ExportFormat
 from natxy.history.finding import run_folders
 from natxy.results import RESULTS_FILE
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.terminal.errors import warn
 
 
 def by_ending(output: Path | None) -> ExportFormat:

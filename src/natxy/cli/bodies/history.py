@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from natxy.cli.console import Console
 from natxy.cli.output.file import output_file
 from natxy.errors import PlanError
 from natxy.history.finding import Found
@@ -15,6 +14,7 @@ from natxy.report.page.history import HISTORY_FILE
 from natxy.report.tables import history as tables
 from natxy.report.tables.table import Table, to_rich
 from natxy.system.whole_file import whole_file
+from natxy.terminal.console import Console
 
 
 def chosen_of(found: Sequence[PlanHistory], plan: str | None, all_found: Found) -> list[PlanHistory]:

@@ -15,8 +15,6 @@ import typer
 
 from natxy.cli.bodies.judging import GateFiles, gate_code, judge_run, print_answers
 from natxy.cli.bodies.report import show
-from natxy.cli.console import Console, LastingConsole
-from natxy.cli.errors import warn
 from natxy.errors import DutError, EngineDiedError, PlanError, TesterLimitError, ThresholdMissedError
 from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned
@@ -25,6 +23,8 @@ from natxy.results import RESULTS_FILE
 from natxy.results.analysis.gate import Answer, overall
 from natxy.run.folder import RUNS
 from natxy.run.preflight import Preflight
+from natxy.terminal.console import Console, LastingConsole
+from natxy.terminal.errors import warn
 from natxy.watch.live import LiveWatch
 from natxy.watch.metrics import Metrics, serving
 from natxy.watch.plain import PlainWatch

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from natxy.cli.bodies.measuring import show_preflight
-from natxy.cli.console import LastingConsole
 from natxy.run.preflight import Preflight
+from natxy.terminal.console import LastingConsole
 
 
 def test_what_the_machine_lacks_is_printed_and_doubts_are_warnings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,6 @@ from typing import Final
 
 import rich.console
 
-from natxy.cli.console import echo
-from natxy.cli.errors import warn
 from natxy.errors import PlanError
 from natxy.report.charts.chart_format import ChartFormat
 from natxy.report.charts.run import run_charts
@@ -18,6 +16,8 @@ from natxy.report.page.html import REPORT_FILE, write_report
 from natxy.report.text import terminal
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.terminal.console import echo
+from natxy.terminal.errors import warn
 
 CHARTS_FOLDER: Final = "charts"
 

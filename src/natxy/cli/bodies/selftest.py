@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from natxy.cli.console import LastingConsole
 from natxy.errors import PlanError
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.testbeds.ports import TesterPort
@@ -16,6 +15,7 @@ from natxy.report.tables import selftest as selftest_table
 from natxy.report.tables.table import to_rich
 from natxy.results.selftest import SelfTest
 from natxy.selftest.plan import loop_of
+from natxy.terminal.console import LastingConsole
 
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import plans
-from natxy.cli.console import LastingConsole
-from natxy.cli.errors import reported_errors
 from natxy.errors import DutError, PlanError
 from natxy.installation import ExtraMissingError
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.console import LastingConsole
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import plans
 
 
 def campaign(

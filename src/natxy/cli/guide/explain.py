@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from natxy.cli.completion import words
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
 from natxy.explain.entries import Entry, entries
 from natxy.explain.finding import explaining
 from natxy.results import RESULTS_FILE
 from natxy.shipped import page
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors
 
 
 def explain(

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from natxy.cli.completion import verbs_and_words
-from natxy.cli.console import echo
-from natxy.cli.errors import reported_errors
 from natxy.cli.guide.explain import say_what_explains
+from natxy.terminal.console import echo
+from natxy.terminal.errors import reported_errors
 
 
 def show_help(

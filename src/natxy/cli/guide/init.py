@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from natxy.cli.completion import aspects, drivers_of_first_plans, places, translations
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors
 
 
 def init(

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from natxy.cli.console import Console, beside
-from natxy.cli.errors import warn
 from natxy.errors import PlanError
+from natxy.terminal.console import Console, beside
+from natxy.terminal.errors import warn
 from natxy.untrusted.validation import expectation, got, guess
 
 _Answer = TypeVar("_Answer")

@@ -12,8 +12,8 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
-from natxy.cli.errors import errors_name
 from natxy.shipped import page
+from natxy.terminal.errors import errors_name
 from natxy.untrusted.validation import expectation, got, guess
 
 PAGES: Final = {

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.console import echo
-from natxy.cli.errors import reported_errors, warn
 from natxy.errors import DutError
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.console import echo
+from natxy.terminal.errors import reported_errors, warn
 
 
 def cleanup(

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from natxy.cli.completion import plans
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors, warn
 from natxy.errors import DutError
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors, warn
+from natxy.terminal.names import plans
 
 
 def doctor(

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from natxy.cli.completion import experiments, plans
-from natxy.cli.console import LastingConsole, echo
-from natxy.cli.errors import reported_errors, warn
+from natxy.cli.completion import experiments
 from natxy.errors import DutError
 from natxy.system.interrupts import one_interrupt
+from natxy.terminal.console import LastingConsole, echo
+from natxy.terminal.errors import reported_errors, warn
+from natxy.terminal.names import plans
 
 
 def lab_up(

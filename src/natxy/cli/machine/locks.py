@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from natxy.cli.console import Console, echo
-from natxy.cli.errors import reported_errors
+from natxy.terminal.console import Console, echo
+from natxy.terminal.errors import reported_errors
 from natxy.untrusted.texts import json_text, one_line
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ def test_each_process_is_shown_once_with_its_whole_command_and_all_that_it_holds
         f"process 72: {_COMMAND}",
         f"  core 1, since {_SINCE}",
     ]
-    monkeypatch.setattr("natxy.cli.console.Console.is_terminal", True)
+    monkeypatch.setattr("natxy.terminal.console.Console.is_terminal", True)
     shown = CliRunner().invoke(app, ["locks"]).output.splitlines()
     assert max(map(len, shown)) <= 80
     assert set(" ".join(shown).split()) >= set(_COMMAND.split()), "no word is broken"

@@ -9,9 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from natxy.cli.completion import runs_and_campaigns
-from natxy.cli.console import Console
-from natxy.cli.errors import reported_errors
 from natxy.installation import ExtraMissingError
+from natxy.terminal.console import Console
+from natxy.terminal.errors import reported_errors
 
 # The number of the RFC that most procedures are from.
 _PORT: Final = 8219

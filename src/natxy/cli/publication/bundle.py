@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import runs
-from natxy.cli.console import echo
-from natxy.cli.errors import reported_errors
 from natxy.errors import PlanError
+from natxy.terminal.console import echo
+from natxy.terminal.errors import reported_errors
+from natxy.terminal.names import runs
 from natxy.untrusted.texts import file_name
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from natxy.cli.console import echo
-from natxy.cli.errors import reported_errors
+from natxy.terminal.console import echo
+from natxy.terminal.errors import reported_errors
 
 _NOT_COMPARED: Final = 3
 

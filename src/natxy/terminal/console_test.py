@@ -7,8 +7,8 @@ import re
 import pytest
 from rich.text import Text
 
-from natxy.cli.console import Console, LastingConsole, echo
 from natxy.report.tables.table import Column, Table, to_rich
+from natxy.terminal.console import Console, LastingConsole, echo
 
 HOSTILE = "n[v1] b[/x] [bold]x :smile: \x1b]0;title\x07 \x9b2J \u202eabc"
 SHOWN = "n[v1] b[/x] [bold]x :smile: \\x1b]0;title \\x9b2J \\u202eabc"

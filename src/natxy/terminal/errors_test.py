@@ -14,11 +14,11 @@ import typer
 from typer.testing import CliRunner
 
 from natxy.cli import app
-from natxy.cli.errors import reported_errors
 from natxy.cli.guide.usage import PAGES
 from natxy.dut.transport.ssh import UnreachableError
 from natxy.errors import NatxyError, PlanFileError
 from natxy.shipped import DOCS, page
+from natxy.terminal.errors import reported_errors
 from tests.support.command import HANG_S
 from tests.support.pages import anchors
 
@@ -136,7 +136,7 @@ def test_an_interrupt_of_code_that_was_text_ends_with_the_exit_code(tmp_path: Pa
     """Python would end by SIGINT."""
     (tmp_path / "verb.py").write_text(
         "import typer\n"
-        "from natxy.cli.errors import reported_errors\n"
+        "from natxy.terminal.errors import reported_errors\n"
         "def verb():\n"
         "    with reported_errors():\n"
         "        exec('raise KeyboardInterrupt')\n"

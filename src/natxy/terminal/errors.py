@@ -14,10 +14,10 @@ from typing import Final, NoReturn
 
 import typer
 
-from natxy.cli.console import LastingConsole
 from natxy.errors import NatxyError, PlanError
 from natxy.shipped import page
 from natxy.system.interrupts import INTERRUPTED, end_at_once, forget, forget_the_interrupt, interrupt
+from natxy.terminal.console import LastingConsole
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TOO_MANY: Final = {errno.EMFILE, errno.ENFILE}
