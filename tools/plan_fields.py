@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of a plan's fields into docs/reference/plan*.md, from the docstrings of the models: `make docs`.
+"""Writes the tables of a plan's fields into docs/reference, from the docstrings of the models: `make docs`.
 
 A table stands below a comment such as `<!-- fields: SearchPlan -->`. That of several models, as in `<!-- fields:
 BurstConfig ResetConfig -->`, says whose field each is. A docstring may end with `; default: RULE.` where the model does
@@ -21,7 +21,8 @@ from natxy.plan.written import Plan
 from natxy.plan.yaml.schema import plan_schema
 from tools.bench.speed_tables import put
 
-PAGES: Final = tuple(sorted(Path("docs/reference").glob("plan*.md")))
+_FOLDER: Final = Path("docs/reference")
+PAGES: Final = (*sorted(_FOLDER.glob("plan*.md")), _FOLDER / "gateways.md")
 _PLACE: Final = re.compile(r"<!-- (fields: (\w+(?: \w+)*)) -->")
 _DOCSTRING: Final = re.compile(r"(?P<meaning>.+?)(?:; default: (?P<rule>.+))?\.")
 # A sentence ends, and another one begins.

@@ -25,7 +25,7 @@ _COLUMNS: Final[dict[str, Sequence[str]]] = {
     "reference/plan-testbeds.md": ("field",),
     "how-to/campaign.md": ("field",),
     "reference/figures.md": ("column",),
-    "reference/gateways.md": ("driver", "setting"),
+    "reference/gateways.md": ("driver", "setting", "field"),
     "reference/reference-gateway.md": ("field",),
     "explanation/conformance.md": ("standard",),
 }

@@ -228,9 +228,17 @@ def resolve_subscribers(plan: SubscribersPlan, left: LinkAddresses) -> Subscribe
     return Subscribers.model_validate(plan.model_dump() | {"ipv4": str(ipv4)})
 
 
-def resolve_ports(own: PortsPlan, flows: int | None) -> Ports:
-    """Returns the ports as written, completed to hold `flows`, which may be connections, or the ranges of RFC 4814."""
+def resolve_ports(own: PortsPlan, flows: int | None, lowest: int = 0) -> Ports:
+    """Returns the ports as written, completed to hold `flows`, which may be connections, or the ranges of RFC 4814.
+
+    No range that the plan leaves out begins below `lowest`.
+    """
     default = RANDOM_PORTS if flows is None else _ports_for(flows)
+    source, destination = (
+        PortRange(min=max(each.min, lowest), max=max(each.max, lowest))
+        for each in (default.source, default.destination)
+    )
+    default = Ports(source=source, destination=destination)
     source, destination = own.source or default.source, own.destination or default.destination
     if own.reverse is None:
         return Ports(source=source, destination=destination)

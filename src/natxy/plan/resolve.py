@@ -16,7 +16,7 @@ from natxy.plan.checks.connections import check_connections
 from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
 from natxy.plan.crossings import PREFIX
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.frames.background import resolve_background
 from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.model.addresses import LinkAddresses
@@ -106,8 +106,8 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         prefix=(own.translation and own.translation.prefix) or PREFIX,
     )
     subscribers = _resolve_subscribers(own.subscribers, addresses.left, location) if own.subscribers else None
-    if subscribers and own.addresses.left_hosts is None:
-        addresses = addresses.model_copy(update={"left_hosts": subscribers.addresses})
+    if subscribers:
+        addresses = _with_subscribers(addresses, subscribers, own)
     frame_size = own.settled_frame_size(plan.family)
     decided = {
         "title": own.title or own.name,
@@ -120,7 +120,11 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "tag_bytes": plan.testbed.tag_bytes,
         "directions": (own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         "addresses": addresses,
-        "ports": resolve_ports(own.ports, flows or own.connections or own.procedure.most_connections),
+        "ports": resolve_ports(
+            own.ports,
+            flows or own.connections or own.procedure.most_connections,
+            lowest=subscribers.first_port if subscribers and subscribers.share_addresses else 0,
+        ),
         "flows": flows,
         "alpha": (own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
         "search": None,
@@ -152,6 +156,18 @@ def _resolve_subscribers(own: SubscribersPlan, left: LinkAddresses, location: Lo
     except ValidationError as error:
         problems = [Problem((*location, "subscribers"), str(each["ctx"]["error"])) for each in error.errors()]
         raise PlanProblems(problems) from error
+
+
+def _with_subscribers(addresses: Addresses, subscribers: Subscribers, own: ExperimentPlan) -> Addresses:
+    """Returns the addresses with the subscribers as the left hosts, unless the plan has others, behind the left link.
+
+    Packets to subscribers leave the core in softwires, so that the link needs no route to their IPv4 addresses.
+    """
+    left, prefix = addresses.left, subscribers.ipv4
+    if not any(prefix.version == each.version and prefix.overlaps(each) for each in (left.dut.network, *left.behind)):
+        left = left.model_copy(update={"behind": (*left.behind, prefix)})
+    hosts = addresses.left_hosts if own.addresses.left_hosts else subscribers.addresses
+    return addresses.model_copy(update={"left": left, "left_hosts": hosts})
 
 
 def _mean_size(own: ExperimentPlan, usual: Family) -> int:

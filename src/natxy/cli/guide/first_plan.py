@@ -113,7 +113,8 @@ class Answers:
 
 def gateways_at(place: Place) -> list[str]:
     """Returns the drivers that a first plan can measure there."""
-    return [name for name in SINGLE_GATEWAYS if _runs(_model(name), place)]
+    # One end of a softwire is no gateway by itself.
+    return [name for name in SINGLE_GATEWAYS if _runs(_model(name), place) and translations_of(name)]
 
 
 def aspects_of(gateway: str) -> list[Aspect]:

@@ -116,8 +116,11 @@ def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[P
     if own.share_addresses:
         yield from _check_owned_ports(experiment, own.first_port, (*location, "ports"))
     yield from _check_subscribers_prefix(experiment, own.ipv6, at)
-    hosts = experiment.addresses.left_hosts
-    if not all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges):
+    hosts, link = experiment.addresses.left_hosts, experiment.addresses.left.dut.network
+    if link.version == own.ipv4.version and link.overlaps(own.ipv4):
+        text = f"`ipv4` is {own.ipv4}, and overlaps {link}, the left link itself; give another, e.g. 198.18.128.0/24"
+        yield Problem(at, text)
+    elif not all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges):
         text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
         yield Problem((*location, "addresses", "left_hosts"), text)
 
