@@ -166,7 +166,9 @@ def test_two_machines_in_a_row_are_measured_and_nothing_stays(tmp_path: Path, ga
     assert nat.statistics is not None
     assert nat.statistics.median >= 1000
     assert [dut.name for dut in nat.duts] == gateways
-    names = ["d-left", "d-right", "d2-left", "d2-right"]
+    names = [
+        f"{prefix}-{side} of gateway {number}" for number, prefix in ((1, "d"), (2, "d2")) for side in ("left", "right")
+    ]
     for _, _, trial in nat.all_trials:
         assert trial.dut_load is not None
         assert [each.name for each in trial.dut_load.interfaces] == names

@@ -155,6 +155,8 @@ class MachineLoadWatches(LoadWatches):
         The cores of a machine are numbered on from those of the machine before it, and interfaces are named with the
         number of their gateway. Memory, interrupts, temperature and clock frequency are those of the first machine.
         """
+        if len(self._watches) == 1:
+            return super().load()
         loads = [each.load() for each in self._watches]
         known = [load for load in loads if load]
         whole = super().load()
