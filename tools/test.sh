@@ -66,8 +66,8 @@ await_parallel() {
 run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -o cache_dir="$results/$1.cache" --numprocesses="$3" --dist=loadfile \
-		-m "lab and $2" "${labs[@]}"
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -o cache_dir="$results/$1.cache" --numprocesses="$3" \
+		--dist=loadfile -m "lab and $2" "${labs[@]}"
 	ended "$1" $?
 }
 

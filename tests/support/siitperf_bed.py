@@ -75,11 +75,15 @@ class Ended:
     @property
     def missing(self) -> dict[str, int]:
         """Returns how many of the frames that were sent did not arrive, by direction or phase."""
-        found = list(filter(None, map(_COUNTED.fullmatch, self.lines)))
-        sent, received = ({each[1]: int(each[3]) for each in found if each[2] == of} for of in ("sent", "received"))
+        sent, received = self.counted("sent"), self.counted("received")
         missing = {name: sent[name] - received[name] for name in sent.keys() & received.keys()}
         # With a time-out for each frame, those that came later were not lost.
         return missing | {each[1]: int(each[2]) for each in filter(None, map(_MISSING.fullmatch, self.lines))}
+
+    def counted(self, what: str) -> dict[str, int]:
+        """Returns how many frames were "sent" or "received", by direction or phase."""
+        found = filter(None, map(_COUNTED.fullmatch, self.lines))
+        return {each[1]: int(each[3]) for each in found if each[2] == what}
 
     def disturbance(self, **lost: int) -> str:
         """Returns natxy's words on a disturbed tester, or else which frames are missing.
@@ -100,6 +104,12 @@ class Sent(NamedTuple):
     left: list[Packet]
     right: list[Packet]
 
+    @property
+    def disturbance(self) -> str:
+        """Returns natxy's words on a disturbed tester, or else how many frames did not reach the gateway."""
+        missing = sum(self.ended.counted("sent").values()) - len(self.left) - len(self.right)
+        return self.ended.blame or (f"{missing} frames did not reach the gateway" if missing > 0 else "")
+
 
 @dataclass(frozen=True)
 class SiitperfBed:
@@ -114,9 +124,9 @@ class SiitperfBed:
     def send_in_time(self, program: str, arguments: str, conf: str) -> Sent:
         """Runs a program whose frames need not arrive, and again if natxy says that the tester was disturbed.
 
-        A sender that is late does not say how many frames it has sent.
+        A sender that is late does not say how many frames it has sent. The machine may lose some before the gateway.
         """
-        return undisturbed(lambda: self.send(program, arguments, conf), lambda sent: sent.ended.blame)
+        return undisturbed(lambda: self.send(program, arguments, conf), lambda sent: sent.disturbance)
 
     def send(self, program: str, arguments: str, conf: str) -> Sent:
         """Runs a program once, with an empty connection table, and captures what it sends."""

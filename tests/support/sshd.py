@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,12 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import asyncssh
 
 from natxy.plan.testbeds.machines import SshTarget
 from tests.support import needs
 from tests.support.command import HANG_S
+
+# Below those that Linux gives to clients.
+_NOBODYS_OWN: Final = (20_000, 32_768)
 
 
 @dataclass
@@ -110,10 +115,12 @@ def _new_key(file: Path) -> str:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Returns a port that no program gets unasked, such as the clients of other tests, before the daemon has it."""
+    while True:
+        port = random.randrange(*_NOBODYS_OWN)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _wait_until_listening(log: Path, process: subprocess.Popen[bytes]) -> None:

@@ -220,7 +220,7 @@ def bound(port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """Closes every connection when it is told to end: a viewer's stream of changes never ends by itself."""
+    """Serves pages, and closes every connection at the end: a viewer's stream of changes never ends by itself."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         ending = asyncio.ensure_future(super().shutdown(sockets))
