@@ -113,7 +113,7 @@ void frame_reader(benchmark::State& state) {
   Burst<kForm, F> burst;
   burst.write(0);
   const auto frames = burst.frames();
-  const FrameReader reader(kForm, F, kSignatureBytes, 0, 0);
+  const FrameReader reader(kForm, F, SizeCycle(std::array{kSignatureBytes}), 0, 0);
   SignatureLanes signatures;
   while (state.KeepRunning()) {
     benchmark::DoNotOptimize(reader.read(frames, signatures));

@@ -7,26 +7,20 @@
 
 namespace natxy {
 
-FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream,
-                         const Softwire& softwire)
-    : form_{form},
-      family_{family},
-      ip_at_{layout_of(form, family).ip()},
-      udp_at_{layout_of(form, family).udp()},
-      bytes_{udp_at_ + kUdpBytes + payload_bytes},
-      subscribers_{softwire.subscribers} {
+KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
+                       const Softwire& softwire)
+    : bytes_{layout_of(form, family).signature() + payloads.smallest()}, subscribers_{softwire.subscribers} {
   const Layout layout = layout_of(form, family);
-  last_at_ = udp_at_ + (bytes_ - udp_at_ - 1) / 8 * 8;
-  last_shift_ = static_cast<unsigned>(8 * (last_at_ + 8 - bytes_));
-  const auto datagram = static_cast<std::uint16_t>(kUdpBytes + payload_bytes);
-  pseudo_header_ = std::uint64_t{__builtin_bswap16(kProtocolUdp)} + __builtin_bswap16(datagram);
+  const std::size_t ip_at = layout.ip();
+  pseudo_header_ = __builtin_bswap16(kProtocolUdp);
+  if (!payloads.mixed()) pseudo_header_ += __builtin_bswap16(static_cast<std::uint16_t>(bytes_ - layout.udp()));
 
   // Words of 16 bytes are loaded from the extension headers on.
   constexpr std::size_t kMost = std::max(Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end());
   std::array<std::uint8_t, kMost + sizeof(TwoWords)> value{};
   auto known = value;
   fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id, .softwire = softwire}, value);
-  known_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
+  with_signature_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
   const auto know = [&](std::size_t at, std::size_t bytes) { std::fill_n(known.begin() + at, bytes, 0xFF); };
   // Routers and translators may change all other fields of the IP header.
   know(kHeadersAt, 2);
@@ -36,17 +30,20 @@ FrameReader::FrameReader(Form form, Family family, std::size_t payload_bytes, st
     know(kEthernetBytes + (layout.outer == Outer::from_edge ? 24 : 8), sizeof(uint128));
   }
   if (family == Family::ipv4) {
-    know(ip_at_, 1);
-    know(ip_at_ + 2, 2);
-    store_be16(known.data() + ip_at_ + 6, kIpv4FragmentMask);
-    know(ip_at_ + 9, 1);
+    know(ip_at, 1);
+    know(ip_at + 2, 2);
+    store_be16(known.data() + ip_at + 6, kIpv4FragmentMask);
+    know(ip_at + 9, 1);
   } else {
-    known.at(ip_at_) = 0xF0;
-    know(ip_at_ + 4, 3);
+    known.at(ip_at) = 0xF0;
+    know(ip_at + 4, 3);
     know(layout.extensions(), layout.extension_bytes);
   }
   know(layout.udp() + 4, 2);
   know(layout.signature(), kSequenceOffset);
+  if (payloads.mixed()) {
+    for (const LengthField& field : layout.length_fields()) store_be16(known.data() + field.at, 0);
+  }
   for (std::size_t i = 0; i < value.size(); ++i) value.at(i) &= known.at(i);
 
   const auto known_at = [&]<class Bytes>(Known<Bytes>& here, std::size_t at) {

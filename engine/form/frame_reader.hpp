@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "form/forms.hpp"
+#include "form/size_cycle.hpp"
 #include "form/softwire.hpp"
 #include "packet/burst.hpp"
 #include "packet/bytes.hpp"
@@ -28,35 +30,34 @@ struct alignas(64) SignatureLanes {
   }
 };
 
-/// Recognises the frames of a stream that arrive as nearly all do: intact, in the stream's form, of one length, with
-/// the trial's run id. This takes a fraction of the time of `classify`, which handles all other frames.
-class FrameReader {
+/// Knows the bytes that all frames of a stream have in common, and compares frames with them. Frames are of one length,
+/// or in a mix of any length that agrees with their headers.
+class KnownFrame {
  public:
   using Frame = std::span<const std::uint8_t>;
 
-  /// `softwire`: that of a form which has one. Frames of other softwires are not the stream's.
-  FrameReader(Form form, Family family, std::size_t payload_bytes, std::uint16_t run_id, std::uint8_t stream,
-              const Softwire& softwire = {});
+  /// `payloads` has the sizes of the UDP payloads. `softwire`: that of a form which has one.
+  KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
+             const Softwire& softwire);
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
-  /// `classify` classifies all of them as test frames, and maybe others, too.
+  template <Layout L, bool kMixed>
   std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
-    return with_layout(form_, family_, [&]<Layout L>() { return read<L>(frames, signatures); });
+    // The compiler does not have to reload a local copy after other stores.
+    const KnownFrame known = *this;
+    std::size_t count = 0;
+    if constexpr (kFourWordsFitRegister) {
+      // Where streams alternate, trying to read four frames would be in vain.
+      const bool alike = frames.size() >= 4 && known.is_of_stream<L>(frames[1]) && known.is_of_stream<L>(frames[3]);
+      while (alike && count + 4 <= frames.size() && known.read_four<L, kMixed>(&frames[count], signatures, count)) {
+        count += 4;
+      }
+    }
+    for (; count < frames.size() && known.has<L, kMixed>(frames[count]); ++count) {
+      signatures.set(count, load_signature(frames[count].data() + L.signature()));
+    }
+    return count;
   }
-
-  /// Returns how many of the first of `frames` have the signature of the stream where this form has it.
-  [[nodiscard]] std::size_t of_stream(std::span<const Frame> frames) const {
-    return with_layout(form_, family_, [&]<Layout L>() {
-      const auto other = std::ranges::find_if(frames, [&](Frame frame) { return !is_of_stream<L>(frame); });
-      return static_cast<std::size_t>(other - frames.begin());
-    });
-  }
-
-  /// Returns the offset of the IP header with the addresses, and of the UDP header, in a frame that has been read.
-  [[nodiscard]] std::size_t ip_at() const { return ip_at_; }
-  [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
-  /// Returns the length of such a frame, without the FCS.
-  [[nodiscard]] std::size_t length() const { return bytes_; }
 
  private:
   /// Holds the known bits of some bytes of a frame, or of the same word of four frames.
@@ -110,44 +111,36 @@ class FrameReader {
   };
 
   template <Layout L>
-  std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
-    // The compiler does not have to reload a local copy after other stores.
-    const FrameReader reader = *this;
-    std::size_t count = 0;
-    if constexpr (kFourWordsFitRegister) {
-      // Where streams alternate, trying to read four frames would be in vain.
-      const bool alike = frames.size() >= 4 && reader.is_of_stream<L>(frames[1]) && reader.is_of_stream<L>(frames[3]);
-      while (alike && count + 4 <= frames.size() && reader.read_four<L>(&frames[count], signatures, count)) count += 4;
-    }
-    for (; count < frames.size() && reader.has<L>(frames[count]); ++count) {
-      signatures.set(count, load_signature(frames[count].data() + L.signature()));
-    }
-    return count;
-  }
-
-  template <Layout L>
   [[nodiscard]] bool is_of_stream(Frame frame) const {
     return frame.size() >= bytes_ && stream_.differences_at(frame.data() + L.signature()) == 0;
   }
 
-  template <Layout L>
+  template <Layout L, bool kMixed>
   [[nodiscard]] bool has(Frame frame) const {
     if (frame.size() < bytes_) return false;
+    const std::size_t length = kMixed ? frame.size() : bytes_;
     const std::uint8_t* bytes = frame.data();
     TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
     if constexpr (L.outer != Outer::none) {
       for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
       differences[0] |= subscriber_differences<L>(bytes);
     }
+    if constexpr (kMixed) {
+      for (const LengthField& field : L.length_fields()) {
+        differences[0] |= load_be16(bytes + field.at) ^ (length - field.from);
+      }
+    }
     if constexpr (L.extension_bytes != 0) differences |= extensions_.differences_at(bytes + L.extensions());
     if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + L.udp() + 6) == 0) return false;
     // The UDP checksum covers the addresses, and everything behind the extension headers.
-    OnesSum sum{pseudo_header_};
+    OnesSum sum{kMixed ? pseudo_header_ + __builtin_bswap16(static_cast<std::uint16_t>(length - L.udp()))
+                       : pseudo_header_};
     for (std::size_t at = L.addresses(); at < L.extensions(); at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     std::size_t at = L.udp();
     for (; at < L.end() - 8; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
-    for (; at < last_at_; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
-    sum.add(load_raw<std::uint64_t>(bytes + bytes_ - 8) >> last_shift_);
+    for (; at + 8 < length; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
+    // The last word, whole or partial, and none of the bytes before it.
+    sum.add(load_raw<std::uint64_t>(bytes + length - 8) >> 8 * (at + 8 - length));
     if constexpr (L.family == Family::ipv4) {
       OnesSum header{load_raw<std::uint32_t>(bytes + L.ip() + 16)};
       header.add(load_raw<std::uint64_t>(bytes + L.ip()));
@@ -194,7 +187,7 @@ class FrameReader {
 
   /// Reads the signatures of four frames into the lanes from `lane` on, if `has` is true for each; otherwise returns
   /// false. An operation compares or adds the same word of all four.
-  template <Layout L>
+  template <Layout L, bool kMixed>
   [[gnu::always_inline]] bool read_four(const Frame* frames, SignatureLanes& signatures, std::size_t lane) const {
     using In = Words<L>;
     std::uint32_t differences = 0;
@@ -214,16 +207,28 @@ class FrameReader {
       addresses += (words[kIn] >> 48) + (words[kIn + 1] + words[kIn + 2] + words[kIn + 3] - (high << 32)) + high;
     }
     FourWords sum = addresses + (words[In::kPorts] >> 48) + (words[In::kPorts + 1] & kMask48) +
-                    (words[In::kPorts + 2] >> 32) + (end >> 48) + (end & kMask48) + known_;
-    if (bytes_ > L.end()) {
-      sum += FourWords{rest_of<L>(frames[0]), rest_of<L>(frames[1]), rest_of<L>(frames[2]), rest_of<L>(frames[3])};
+                    (words[In::kPorts + 2] >> 32) + (end >> 48) + (end & kMask48) + with_signature_;
+    FourWords wrong_lengths{};
+    if constexpr (kMixed) {
+      const FourWords lengths{frames[0].size(), frames[1].size(), frames[2].size(), frames[3].size()};
+      for (const LengthField& field : L.length_fields()) {
+        const std::size_t at = field.at - In::kFirst;
+        wrong_lengths |= ((words[at / 8] >> 8 * (at % 8)) & 0xFFFF) ^ (swapped_bytes(lengths - field.from) >> 48);
+      }
+      sum += swapped_bytes(lengths - L.udp()) >> 48;
+    }
+    if (kMixed || bytes_ > L.end()) {
+      const auto rest = [&](const Frame& frame) {
+        return checksum_of(frame.data() + L.end(), (kMixed ? frame.size() : bytes_) - L.end());
+      };
+      sum += FourWords{rest(frames[0]), rest(frames[1]), rest(frames[2]), rest(frames[3])};
     }
     // The sums are below 2^52, so that quotients by 0xFFFF are below 2^48; other products are not.
     FourWords quotient = sum * -kMostMultiple;
     if constexpr (L.family == Family::ipv4) {
       quotient |= (addresses + (words[In::kIpv4] >> 16) + (words[In::kIpv4 + 1] & kMask48)) * -kMostMultiple;
     }
-    FourWords wrong = quotient & ~kMask48;
+    FourWords wrong = (quotient & ~kMask48) | wrong_lengths;
     for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
     wrong |= (words[In::kPorts + 1] & 0xFFFF'0000'0000) == 0;
     if constexpr (L.outer != Outer::none) wrong |= subscriber_differences<L>(words);
@@ -255,21 +260,9 @@ class FrameReader {
     return words;
   }
 
-  /// Returns the sum of the bytes behind the signature.
-  template <Layout L>
-  [[nodiscard]] std::uint64_t rest_of(Frame frame) const {
-    return checksum_of(frame.data() + L.end(), bytes_ - L.end());
-  }
-
-  Form form_;
-  Family family_;
-  std::size_t ip_at_;
-  std::size_t udp_at_;
-  std::size_t bytes_;
-  std::size_t last_at_;              // offset of the last word, whole or partial, counting words from the UDP header on
-  unsigned last_shift_;              // bits of the frame's last eight bytes that do not belong to that word
-  std::uint64_t pseudo_header_ = 0;  // its sum without the addresses
-  std::uint64_t known_ = 0;          // the same with the known bits of the signature
+  std::size_t bytes_;                             // the length of the smallest frame
+  std::uint64_t pseudo_header_ = 0;               // its sum without the addresses, and without the length in a mix
+  std::uint64_t with_signature_ = 0;              // the same with the known bits of the signature
   std::array<Known<TwoWords>, kPieces> headers_;  // without an outer header, the first piece alone
   Known<TwoWords> datagram_;                      // the UDP header and the start of the signature
   Known<TwoWords> extensions_;
@@ -278,6 +271,59 @@ class FrameReader {
   Known<std::uint32_t> stream_;              // in the signature, with its magic
   std::array<Known<FourWords>, 9> words_{};  // those of Words::kKnown
   SubscriberRule subscribers_;
+};
+
+/// Recognises the frames of a stream that arrive as nearly all do: intact, in the stream's form, as long as they were
+/// sent, with the trial's run id. This takes a fraction of the time of `classify`, which handles all other frames.
+class FrameReader {
+ public:
+  using Frame = KnownFrame::Frame;
+
+  /// `payloads` has the sizes of the UDP payloads. `softwire`: that of a form which has one. Frames of other softwires
+  /// are not the stream's.
+  FrameReader(Form form, Family family, SizeCycle payloads, std::uint16_t run_id, std::uint8_t stream,
+              const Softwire& softwire = {})
+      : form_{form},
+        family_{family},
+        ip_at_{layout_of(form, family).ip()},
+        udp_at_{layout_of(form, family).udp()},
+        payloads_{std::move(payloads)},
+        known_{form, family, payloads_, run_id, stream, softwire} {}
+
+  /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
+  /// `classify` classifies all of them as test frames, and maybe others, too.
+  std::size_t read(std::span<const Frame> frames, SignatureLanes& signatures) const {
+    return with_layout(form_, family_, [&]<Layout L>() {
+      if (!payloads_.mixed()) return known_.read<L, false>(frames, signatures);
+      return of_due_length(frames.first(known_.read<L, true>(frames, signatures)), signatures);
+    });
+  }
+
+  /// Returns the offset of the IP header with the addresses, and of the UDP header, in a frame that has been read.
+  [[nodiscard]] std::size_t ip_at() const { return ip_at_; }
+  [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
+  /// Returns the size of the UDP payload with which a frame was sent.
+  [[nodiscard]] std::size_t payload_bytes(std::uint64_t sequence) const { return payloads_.of(sequence); }
+
+ private:
+  /// Returns how many of the first of `frames` have the length with which they were sent.
+  [[nodiscard]] std::size_t of_due_length(std::span<const Frame> frames, const SignatureLanes& signatures) const {
+    for (std::size_t i = 0; i < frames.size();) {
+      for (const std::uint16_t payload : payloads_.from(signatures.sequence[i])) {
+        if (frames[i].size() != udp_at_ + kUdpBytes + payload) return i;
+        ++i;
+        if (i == frames.size() || signatures.sequence[i] != signatures.sequence[i - 1] + 1) break;
+      }
+    }
+    return frames.size();
+  }
+
+  Form form_;
+  Family family_;
+  std::size_t ip_at_;
+  std::size_t udp_at_;
+  SizeCycle payloads_;
+  KnownFrame known_;
 };
 
 }  // namespace natxy

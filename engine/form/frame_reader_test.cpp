@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -17,7 +18,14 @@ constexpr std::uint64_t kTime = 0x0102'0304'0506;
 
 /// Makes the reader of the frames that `plain_frame` builds.
 FrameReader reader_of(const FormInFamily& of, std::size_t size) {
-  return {of.form, of.family, of.layout().payload_bytes(size), kRun, kStream, kSoftwire};
+  const std::array payloads{of.layout().payload_bytes(size)};
+  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire};
+}
+
+/// Makes the reader of a mix in which `plain_frame`'s frame has this size.
+FrameReader mix_reader_of(const FormInFamily& of, std::size_t size) {
+  const std::array payloads{std::size_t{1400}, std::size_t{18}, of.layout().payload_bytes(size)};
+  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire};
 }
 
 std::size_t leading(const FrameReader& reader, const std::vector<Bytes>& bytes) {
@@ -33,6 +41,7 @@ TEST(FrameReader, RecognisesItsStreamsFramesOfAnyLength) {
       const FrameReader reader = reader_of(each, size);
       ASSERT_EQ(leading(reader, {bytes}), 1U) << each << size;
       ASSERT_EQ(leading(reader, std::vector(7, bytes)), 7U) << each << size;
+      ASSERT_EQ(leading(mix_reader_of(each, size), std::vector(7, bytes)), 7U) << each << size;
       ASSERT_EQ(bytes.data() + reader.udp_at(), classify(bytes).datagram.udp);
       ASSERT_EQ(bytes.data() + reader.ip_at(), classify(bytes).datagram.ip);
     }
@@ -59,10 +68,11 @@ TEST(FrameReader, ReadsEachSignatureIntoItsLane) {
 
 TEST(FrameReader, RejectsAnotherLengthFamilyStreamOrTrial) {
   const Bytes bytes = plain_frame({Form::udp, Family::ipv4}, 128);
-  const std::size_t payload = kUdpIpv4.payload_bytes(128);
+  const SizeCycle payload(std::array{kUdpIpv4.payload_bytes(128)});
+  const SizeCycle shorter(std::array{kUdpIpv4.payload_bytes(127)});
   EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun, kStream}, {bytes}), 1U);
   EXPECT_EQ(leading({Form::udp, Family::ipv6, payload, kRun, kStream}, {bytes}), 0U);
-  EXPECT_EQ(leading({Form::udp, Family::ipv4, payload - 1, kRun, kStream}, {bytes}), 0U);
+  EXPECT_EQ(leading({Form::udp, Family::ipv4, shorter, kRun, kStream}, {bytes}), 0U);
   EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun + 1, kStream}, {bytes}), 0U);
   EXPECT_EQ(leading({Form::udp, Family::ipv4, payload, kRun, kStream + 1}, {bytes}), 0U);
 }
@@ -81,7 +91,7 @@ TEST(FrameReader, RejectsFramesOfAnotherSoftwire) {
   for (const Form form : {Form::softwire_from_edge, Form::softwire_from_core}) {
     const FormInFamily each{form, Family::ipv4};
     const Bytes good = plain_frame(each, 128);
-    const std::size_t payload = each.layout().payload_bytes(128);
+    const SizeCycle payload(std::array{each.layout().payload_bytes(128)});
     Softwire other = kSoftwire;
     other.core += 1;
     EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good, good, good, good}), 0U);
@@ -106,6 +116,7 @@ TEST(FrameReader, NoFlippedBitBehindTheLinkHeaderPasses) {
   for (const FormInFamily& each : all_forms()) {
     for (const std::size_t size : {each.layout().smallest_frame(), std::size_t{131}}) {
       const FrameReader reader = reader_of(each, size);
+      const FrameReader mixed = mix_reader_of(each, size);
       const Bytes intact = plain_frame(each, size);
       for (std::size_t bit = kEthernetBytes * 8; bit < intact.size() * 8; ++bit) {
         // No checksum covers the traffic class, the flow label and the hop limit.
@@ -114,10 +125,12 @@ TEST(FrameReader, NoFlippedBitBehindTheLinkHeaderPasses) {
         Bytes frame = intact;
         frame[bit / 8] ^= static_cast<std::uint8_t>(0x80U >> bit % 8);
         ASSERT_EQ(leading(reader, {frame}), free ? 1U : 0U) << each << ", bit " << bit;
+        ASSERT_EQ(leading(mixed, {frame}), free ? 1U : 0U) << each << ", bit " << bit;
         // Four frames are read together, and another way.
         std::vector<Bytes> four(4, intact);
         four[bit % 4] = frame;
         ASSERT_EQ(leading(reader, four), free ? 4U : bit % 4) << each << ", bit " << bit;
+        ASSERT_EQ(leading(mixed, four), free ? 4U : bit % 4) << each << ", bit " << bit;
       }
     }
   }

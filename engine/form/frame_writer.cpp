@@ -6,18 +6,18 @@
 namespace natxy {
 
 template <Layout L>
-FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) {
+FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) : length_{settings.size - kFcsBytes} {
   if (settings.size < L.smallest_frame()) throw std::invalid_argument("frame too small for the signature");
-  bytes_.assign(settings.size - kFcsBytes, 0);
-  fill(form, L.family, settings, bytes_);
+  std::array<std::uint8_t, kEnd> start{};
+  fill(form, L.family, settings, start);
   if constexpr (L.family == Family::ipv4) {
-    constant_.header_sum = __builtin_bswap16(fold(checksum_of(bytes_.data() + L.ip(), kIpv4Bytes)));
+    constant_.header_sum = __builtin_bswap16(fold(checksum_of(start.data() + L.ip(), kIpv4Bytes)));
   }
-  const std::size_t udp_length = bytes_.size() - L.udp();
+  const std::size_t udp_length = length_ - L.udp();
   constant_.udp_rest = ~(kProtocolUdp + std::uint64_t{udp_length} +
-                         __builtin_bswap16(fold(checksum_of(bytes_.data() + L.udp(), udp_length))));
+                         __builtin_bswap16(fold(checksum_of(start.data() + L.udp(), kEnd - L.udp()))));
   if constexpr (L.outer != Outer::none) constant_.subscribers = settings.softwire.subscribers;
-  for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(bytes_.data() + place(word));
+  for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(start.data() + place(word));
 }
 
 #define NATXY_INSTANTIATE(layout) template class FrameWriter<layout>;

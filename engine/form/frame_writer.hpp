@@ -6,7 +6,6 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
-#include <vector>
 
 #include "form/frame_settings.hpp"
 #include "packet/burst.hpp"
@@ -15,9 +14,9 @@
 
 namespace natxy {
 
-/// Writes the UDP test frames of one stream, all of one size. The constructor computes the constant part and its
-/// checksum sums once; `write` then inserts the fields that vary and adds them to the sums. It makes four frames at
-/// once where vectors have 32 bytes, otherwise one by one.
+/// Writes the UDP test frames of one stream. The constructor computes the constant part and its checksum sums once;
+/// `write` then inserts the fields that vary and adds them to the sums. It makes four frames at once where vectors have
+/// 32 bytes, otherwise one by one.
 template <Layout L>
 class FrameWriter {
  public:
@@ -26,16 +25,21 @@ class FrameWriter {
   /// `form` must have the layout L. Throws std::invalid_argument if `settings.size` is below its smallest frame.
   FrameWriter(Form form, const FrameSettings& settings);
 
-  /// Returns the number of bytes that `write` writes to each frame: all of the frame except its FCS.
-  [[nodiscard]] std::size_t length() const { return bytes_.size(); }
+  /// Returns the length of a frame of the settings' size, without its FCS.
+  [[nodiscard]] std::size_t length() const { return length_; }
 
   /// Writes whole frames, at most kBurst. Their sequence numbers, a Series or Lanes, and `time` must be below 2^48.
   template <class Sequences>
   void write(std::span<std::uint8_t* const> frames, const TupleLanes<kFamily>& tuples, const Sequences& sequences,
              std::uint64_t time) const {
-    if (bytes_.size() > kEnd) {
-      for (std::uint8_t* frame : frames) copy_rest(bytes_, frame);
-    }
+    write_longer(frames, NoMore{}, tuples, sequences, time);
+  }
+
+  /// Writes frames of which each is longer than `length()` by its number of `more`, Lanes or NoMore.
+  template <class More, class Sequences>
+  void write_longer(std::span<std::uint8_t* const> frames, const More& more, const TupleLanes<kFamily>& tuples,
+                    const Sequences& sequences, std::uint64_t time) const {
+    for (std::size_t i = 0; i < frames.size(); ++i) put_zeros(frames[i], length_ + more[i]);
     Constant constant = constant_;
     put<kUdp + kUdpBytes + kTimeOffset, 6>(constant.words, time);
     constant.udp_rest -= time;
@@ -47,11 +51,11 @@ class FrameWriter {
         put<kIp + 32, 2>(constant.words, tuples.destination.low[0] >> 48);
         constant.udp_rest -= halves_of(tuples.source.high[0]) + (tuples.source.low[0] >> 48) +
                              halves_of(tuples.destination.high[0]) + (tuples.destination.low[0] >> 48);
-        write_with<true>(constant, frames, tuples, sequences);
+        write_with<true>(constant, frames, more, tuples, sequences);
         return;
       }
     }
-    write_with<false>(constant, frames, tuples, sequences);
+    write_with<false>(constant, frames, more, tuples, sequences);
   }
 
  private:
@@ -65,6 +69,12 @@ class FrameWriter {
   using Words = std::array<Word, kWords>;
 
   struct Nothing {};
+  /// Says that no frame is longer.
+  struct NoMore {
+    constexpr std::size_t operator[](std::size_t /*lane*/) const { return 0; }
+  };
+  template <class More>
+  static constexpr bool kOfOneLength = std::is_same_v<More, NoMore>;
 
   /// Holds what frames have in common. Fields that vary are zero in the words and left out of the sums.
   struct Constant {
@@ -91,6 +101,14 @@ class FrameWriter {
       words[kWord] |= value << 8 * (kWordEnd - kFieldEnd);
     }
     if constexpr (kWord + 1 < kWords) put<kAt, kBytes, kWord + 1>(words, value);
+  }
+
+  /// Adds to the field of 16 bits at offset `kAt`, whose sum must fit.
+  template <std::size_t kAt, std::size_t kWord = 0, class Word>
+  static void add(Words<Word>& words, const Word& value) {
+    constexpr std::size_t kPlace = place(kWord);
+    if constexpr (kAt >= kPlace && kAt < kPlace + 8) words[kWord] += value << 8 * (kPlace + 6 - kAt);
+    if constexpr (kWord + 1 < kWords) add<kAt, kWord + 1>(words, value);
   }
 
   /// Inserts a subscriber's outer address at offset `kAt`.
@@ -129,31 +147,45 @@ class FrameWriter {
   }
 
   /// Writes the words of frames. Its own copies of `constant` and of a series cannot be changed by stores to frames.
-  template <bool kSharePrefixes, class Sequences>
-  static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const TupleLanes<kFamily>& tuples,
-                         const Sequences& given) {
+  template <bool kSharePrefixes, class More, class Sequences>
+  static void write_with(Constant constant, std::span<std::uint8_t* const> frames, const More& more,
+                         const TupleLanes<kFamily>& tuples, const Sequences& given) {
     // A series fits registers, and lanes do not.
     std::conditional_t<std::is_same_v<Sequences, Series>, Series, const Sequences&> sequences = given;
     std::size_t i = 0;
     if constexpr (kFourWordsFitRegister) {
       for (; i + 4 <= frames.size(); i += 4) {
-        const auto words = words_of<FourWords, kSharePrefixes>(constant, tuples, i, numbers<FourWords>(sequences, i));
-        store_four<kSharePrefixes>(constant, words, {frames[i], frames[i + 1], frames[i + 2], frames[i + 3]});
+        const auto words =
+            words_of<FourWords, kSharePrefixes>(constant, more, tuples, i, numbers<FourWords>(sequences, i));
+        store_four<kSharePrefixes && kOfOneLength<More>>(constant, words,
+                                                         {frames[i], frames[i + 1], frames[i + 2], frames[i + 3]});
       }
     }
     for (; i < frames.size(); ++i) {
       const auto words =
-          words_of<std::uint64_t, kSharePrefixes>(constant, tuples, i, numbers<std::uint64_t>(sequences, i));
+          words_of<std::uint64_t, kSharePrefixes>(constant, more, tuples, i, numbers<std::uint64_t>(sequences, i));
       for (std::size_t word = 0; word < kWords; ++word) store_be64(frames[i] + place(word), words[word]);
     }
   }
 
   /// Returns the words of one frame, or each word of four, whose fields are in the lanes from `lane` on.
-  template <class Word, bool kSharePrefixes>
-  [[gnu::always_inline]] static Words<Word> words_of(const Constant& constant, const TupleLanes<kFamily>& tuples,
-                                                     std::size_t lane, const Word& sequence) {
+  template <class Word, bool kSharePrefixes, class More>
+  [[gnu::always_inline]] static Words<Word> words_of(const Constant& constant, const More& more,
+                                                     const TupleLanes<kFamily>& tuples, std::size_t lane,
+                                                     const Word& sequence) {
     Words<Word> words{};
     for (std::size_t i = 0; i < kWords; ++i) words[i] += constant.words[i];
+    Word header_sum = Word{} + constant.header_sum;
+    Word udp_rest = Word{} + constant.udp_rest;
+    if constexpr (!kOfOneLength<More>) {
+      const Word longer = load_lanes<Word>(more, lane);
+      constexpr auto kLengths = L.length_fields();
+      add<kLengths[1].at>(words, longer);
+      add<kLengths[2].at>(words, longer);
+      if constexpr (L.outer != Outer::none) add<kLengths[0].at>(words, longer);
+      header_sum += longer;
+      udp_rest -= longer + longer;  // in the pseudo-header and in the UDP header
+    }
     const Word source_port = load_lanes<Word>(tuples.source_port, lane);
     const Word destination_port = load_lanes<Word>(tuples.destination_port, lane);
     Word addresses;
@@ -161,7 +193,7 @@ class FrameWriter {
       const Word source = load_lanes<Word>(tuples.source.values, lane);
       const Word destination = load_lanes<Word>(tuples.destination.values, lane);
       addresses = source + destination;
-      put<kIp + 10, 2>(words, folded(addresses + constant.header_sum) ^ 0xFFFF);
+      put<kIp + 10, 2>(words, folded(addresses + header_sum) ^ 0xFFFF);
       put<kIp + 12, 4>(words, source);
       put<kIp + 16, 4>(words, destination);
       if constexpr (L.outer == Outer::from_edge) {
@@ -191,17 +223,18 @@ class FrameWriter {
     const Word sum = addresses + source_port + destination_port + sequence;
     put<kUdp, 2>(words, source_port);
     put<kUdp + 2, 2>(words, destination_port);
-    put<kUdp + 6, 2>(words, folded(constant.udp_rest - sum));
+    put<kUdp + 6, 2>(words, folded(udp_rest - sum));
     put<kUdp + kUdpBytes + kSequenceOffset, 6>(words, sequence);
     return words;
   }
 
-  /// Stores the words of four frames from `kWord` on. With shared prefixes the first four words are constant.
-  template <bool kSharePrefixes, std::size_t kWord = 0>
+  /// Stores the words of four frames from `kWord` on. With `kSameStart` the first four words are those of
+  /// `constant`.
+  template <bool kSameStart, std::size_t kWord = 0>
   [[gnu::always_inline]] static void store_four(const Constant& constant, const Words<FourWords>& words,
                                                 std::array<std::uint8_t*, 4> frames) {
     constexpr std::size_t kCount = std::min<std::size_t>(4, kWords - kWord);
-    if constexpr (kSharePrefixes && kWord == 0) {
+    if constexpr (kSameStart && kWord == 0) {
       const FourWords same = swapped_bytes(load_lanes<FourWords>(constant.words, 0));
       for (std::uint8_t* frame : frames) store_raw(frame, same);
     } else {
@@ -210,19 +243,27 @@ class FrameWriter {
       const auto columns = transposed(rows);
       for (std::size_t i = 0; i < 4; ++i) store_raw(frames[i] + place(kWord), columns[i]);
     }
-    if constexpr (kWord + kCount < kWords) store_four<kSharePrefixes, kWord + kCount>(constant, words, frames);
+    if constexpr (kWord + kCount < kWords) store_four<kSameStart, kWord + kCount>(constant, words, frames);
   }
 
-  /// Copies the bytes after the signature in pieces of one size, so that no copy needs a call with a variable length.
-  /// The last piece overlaps the one before, and maybe the words, which are written afterwards.
-  static void copy_rest(std::span<const std::uint8_t> bytes, std::uint8_t* frame) {
-    constexpr std::size_t kPiece = 32;
-    const std::size_t last = bytes.size() - kPiece;
-    for (std::size_t done = kEnd; done < last; done += kPiece) std::memcpy(frame + done, bytes.data() + done, kPiece);
-    std::memcpy(frame + last, bytes.data() + last, kPiece);
+  /// Writes the zeros behind the signature in pieces, so that none needs a call with a variable length. Long pieces lie
+  /// on one cache line each. The first and the last may overlap the words, which are written afterwards.
+  static void put_zeros(std::uint8_t* frame, std::size_t length) {
+    if (length <= kEnd) return;
+    constexpr std::size_t kShort = sizeof(FourWords);
+    constexpr std::size_t kLong = sizeof(EightWholes);
+    std::size_t done = kEnd / kShort * kShort;
+    if (done % kLong != 0 && done + kShort <= length) {
+      store_raw(frame + done, FourWords{});
+      done += kShort;
+    }
+    for (; done + kLong <= length; done += kLong) store_raw(frame + done, EightWholes{});
+    // No branch, which nobody could predict in a mix of sizes.
+    store_raw(frame + std::min(done, length - kShort), FourWords{});
+    store_raw(frame + length - kShort, FourWords{});
   }
 
-  std::vector<std::uint8_t> bytes_;
+  std::size_t length_;
   Constant constant_;
 };
 

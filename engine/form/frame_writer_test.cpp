@@ -40,15 +40,22 @@ void expect_plain_frames(Form form, std::size_t size) {
   ASSERT_EQ(writer.length(), size - kFcsBytes);
   constexpr std::size_t guard = 64;
   constexpr std::array kShared = {0U, 31U, 32U, 64U, 79U, 80U, 81U, 128U};
-  std::vector<std::uint8_t> memory(kBurst * (writer.length() + guard), 0xEE);
+  constexpr std::size_t kMostMore = 300;
+  const std::size_t apart = writer.length() + kMostMore + guard;
+  std::vector<std::uint8_t> memory(kBurst * apart);
   std::array<std::uint8_t*, kBurst> frames{};
-  for (std::size_t i = 0; i < kBurst; ++i) frames[i] = memory.data() + i * (writer.length() + guard);
+  for (std::size_t i = 0; i < kBurst; ++i) frames[i] = memory.data() + i * apart;
   for (std::size_t round = 0; round < 200; ++round) {
     const std::size_t count = 1 + round % kBurst;
     const auto tuples = random_tuples<F>(random, kShared[random() % kShared.size()]);
     const Series sequences{random() >> 17, 1 + random() % 4};
     const std::uint64_t time = random() & kMask48;
-    if (round % 2 == 0) {
+    std::ranges::fill(memory, 0xEE);
+    Lanes<std::uint16_t> more{};
+    if (round % 3 == 0) {
+      for (std::uint16_t& each : more) each = static_cast<std::uint16_t>(random() % 4 == 0 ? 0 : random() % kMostMore);
+      writer.write_longer(std::span(frames).first(count), more, tuples, sequences, time);
+    } else if (round % 3 == 1) {
       writer.write(std::span(frames).first(count), tuples, sequences, time);
     } else {
       Lanes<std::uint64_t> numbers;
@@ -56,9 +63,10 @@ void expect_plain_frames(Form form, std::size_t size) {
       writer.write(std::span(frames).first(count), tuples, numbers, time);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const Bytes written(frames[i], frames[i] + writer.length());
-      ASSERT_EQ(written, plain_frame<F>(form, size, tuples.get(i), sequences.at(i), time)) << size;
-      ASSERT_EQ(std::count(frames[i] + writer.length(), frames[i] + writer.length() + guard, 0xEE), guard);
+      const std::size_t length = writer.length() + more[i];
+      const Bytes written(frames[i], frames[i] + length);
+      ASSERT_EQ(written, plain_frame<F>(form, size + more[i], tuples.get(i), sequences.at(i), time)) << size;
+      ASSERT_EQ(std::count(frames[i] + length, frames[i] + length + guard, 0xEE), guard);
     }
   }
 }

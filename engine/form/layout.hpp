@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,6 +14,12 @@ namespace natxy {
 /// Says which end of a softwire sends a frame, an IPv4 packet in an IPv6 packet, and so which outer address follows
 /// from the inner ones. `none`: the frame is in no softwire.
 enum class Outer : std::uint8_t { none, from_edge, from_core };
+
+/// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.
+struct LengthField {
+  std::size_t at;
+  std::size_t from;
+};
 
 /// Says where the fields of a test frame lie, in bytes from its start. Writers and readers are made for a layout, so
 /// that every offset is a constant.
@@ -33,6 +40,14 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
   /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
+  /// Returns the fields that depend on the frame's length: of the outer header, of the IP header, of the UDP header.
+  /// Without an outer header, the first field is the second.
+  [[nodiscard]] constexpr std::array<LengthField, 3> length_fields() const {
+    const LengthField of_ip =
+        family == Family::ipv4 ? LengthField{ip() + 2, ip()} : LengthField{ip() + 4, extensions()};
+    const LengthField of_outer = outer == Outer::none ? of_ip : LengthField{kEthernetBytes + 4, ip()};
+    return {of_outer, of_ip, LengthField{udp() + 4, udp()}};
+  }
   /// Returns how many bytes of UDP payload a frame of `size` bytes has, FCS included.
   [[nodiscard]] constexpr std::size_t payload_bytes(std::size_t size) const { return size - kFcsBytes - signature(); }
 };

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "flow/divisor.hpp"
 #include "packet/burst.hpp"
 
 namespace natxy {
@@ -14,40 +13,28 @@ namespace natxy {
 /// Says how many bytes each frame of a stream has: frame n has size n of a list that repeats (RFC 6985).
 class SizeCycle {
  public:
-  /// The maximum number of different sizes.
-  static constexpr std::size_t kMostDistinct = 64;
-
-  /// Takes at least one size, and at most kMostDistinct different sizes.
+  /// Takes at least one size, all below 2^16.
   explicit SizeCycle(std::span<const std::size_t> sizes)
-      : distinct_(sizes.begin(), sizes.end()), length_{sizes.size()} {
-    std::ranges::sort(distinct_);
-    distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
-    for (const std::size_t size : sizes) {
-      ranks_.push_back(static_cast<std::uint8_t>(std::ranges::lower_bound(distinct_, size) - distinct_.begin()));
-    }
+      : length_{sizes.size()}, smallest_{std::ranges::min(sizes)}, largest_{std::ranges::max(sizes)} {
+    for (std::size_t i = 0; i < length_ + kBurst; ++i) sizes_.push_back(static_cast<std::uint16_t>(sizes[i % length_]));
   }
 
-  [[nodiscard]] bool mixed() const { return distinct_.size() > 1; }
-  /// Returns the different sizes, the smallest first.
-  [[nodiscard]] const std::vector<std::size_t>& distinct() const { return distinct_; }
-  [[nodiscard]] std::size_t smallest() const { return distinct_.front(); }
-  [[nodiscard]] std::size_t largest() const { return distinct_.back(); }
+  [[nodiscard]] bool mixed() const { return smallest_ != largest_; }
+  [[nodiscard]] std::size_t smallest() const { return smallest_; }
+  [[nodiscard]] std::size_t largest() const { return largest_; }
 
   /// Returns the size of one frame.
-  [[nodiscard]] std::size_t of(std::uint64_t sequence) const { return distinct_[ranks_[sequence % ranks_.size()]]; }
-  /// Sets `ranks` to the places in `distinct()` of the sizes of frames `sequences`, at most kBurst and below 2^49.
-  void rank(std::span<const std::uint64_t> sequences, Lanes<std::uint8_t>& ranks) const {
-    Lanes<std::uint64_t> cycles;
-    Lanes<std::uint32_t> places;
-    std::ranges::copy(sequences, cycles.begin());
-    length_.divide(std::span(cycles).first(sequences.size()), places, std::uint64_t{1} << 49);
-    for (std::size_t i = 0; i < sequences.size(); ++i) ranks[i] = ranks_[places[i]];
+  [[nodiscard]] std::size_t of(std::uint64_t sequence) const { return sizes_[sequence % length_]; }
+  /// Returns the sizes of the burst of consecutive frames that begins with this one.
+  [[nodiscard]] std::span<const std::uint16_t> from(std::uint64_t sequence) const {
+    return std::span(sizes_).subspan(sequence % length_, kBurst);
   }
 
  private:
-  std::vector<std::size_t> distinct_;
-  std::vector<std::uint8_t> ranks_;  // of the sizes in their order, in `distinct_`
-  Divisor length_;
+  std::vector<std::uint16_t> sizes_;  // repeated until a burst can begin with each of the list
+  std::size_t length_;                // of the list
+  std::size_t smallest_;
+  std::size_t largest_;
 };
 
 }  // namespace natxy

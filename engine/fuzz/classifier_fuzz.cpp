@@ -3,7 +3,6 @@
 
 #include "form/classifier.hpp"
 #include "form/frame_reader.hpp"
-#include "form/mix_reader.hpp"
 #include "packet/vlan_tag.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -21,15 +20,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const natxy::Family family = each < natxy::kForms ? natxy::Family::ipv6 : natxy::Family::ipv4;
     const auto form = static_cast<natxy::Form>(each % natxy::kForms);
     if (!natxy::has_form(family, form)) continue;
-    const natxy::FrameReader reader(form, family, payload_bytes, signature.run_id, signature.stream);
+    const natxy::SizeCycle size_of_all(std::array{payload_bytes});
+    const natxy::FrameReader reader(form, family, size_of_all, signature.run_id, signature.stream);
     natxy::SignatureLanes signatures;
     const std::size_t alone = reader.read({&frame, 1}, signatures);
     if (reader.read(std::array{frame, frame, frame, frame}, signatures) != 4 * alone) __builtin_trap();
+    const std::uint8_t* end = judged.datagram.udp + natxy::kUdpBytes + payload_bytes;
     // A mix has the frame if its size is due. It leaves a frame with anything behind the packet to the classifier.
     const std::array payloads{payload_bytes, payload_bytes + 64, payload_bytes};
     const natxy::SizeCycle sizes(payloads);
-    const natxy::MixReader mixed(form, family, sizes, signature.run_id, signature.stream);
-    const bool due = alone == 1 && size == reader.length() && sizes.of(signatures.sequence[0]) == payload_bytes;
+    const natxy::FrameReader mixed(form, family, sizes, signature.run_id, signature.stream);
+    const bool due = alone == 1 && data + size == end && sizes.of(signatures.sequence[0]) == payload_bytes;
     natxy::SignatureLanes of_mix;
     if (mixed.read(std::array{frame, frame, frame, frame}, of_mix) != (due ? 4 : 0)) __builtin_trap();
     if (alone == 0) continue;

@@ -6,6 +6,7 @@
 
 #include "packet/address.hpp"
 #include "packet/bytes.hpp"
+#include "packet/vectors.hpp"
 
 // The Internet checksum (RFC 1071). Sums are over 16-bit words in memory order: the one's complement sum does not
 // depend on the byte order, so no word is swapped, and a whole 32- or 48-bit value at an even offset is added in one
@@ -22,12 +23,25 @@ struct OnesSum {
   }
 };
 
-/// Returns the one's complement sum of `length` bytes, not yet folded. It is below 2^35 for any frame, so that several
+/// Returns the sum of a number's 32-bit halves. It is congruent to the sum of the 16-bit words of the number's
+/// big-endian field at an even offset, except that the two bytes of each word are swapped.
+template <class Words>
+constexpr Words halves_of(Words value) {
+  return (value >> 32) + (value & 0xFFFFFFFF);
+}
+
+/// Returns the one's complement sum of `length` bytes, not yet folded. It is below 2^45 for any frame, so that several
 /// sums can be added. An odd last byte counts as the first byte of a word.
 inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
-  OnesSum words;
-  for (; length >= 8; data += 8, length -= 8) words.add(load_raw<std::uint64_t>(data));
-  std::uint64_t sum = (words.value >> 32) + (words.value & 0xFFFFFFFF);
+  std::uint64_t sum = 0;
+  if (length >= sizeof(FourWords)) {
+    FourWords halves{};
+    for (; length >= sizeof(FourWords); data += sizeof(FourWords), length -= sizeof(FourWords)) {
+      halves += halves_of(load_raw<FourWords>(data));
+    }
+    sum = halves[0] + halves[1] + halves[2] + halves[3];
+  }
+  for (; length >= 8; data += 8, length -= 8) sum += halves_of(load_raw<std::uint64_t>(data));
   if (length >= 4) {
     sum += load_raw<std::uint32_t>(data);
     data += 4;
@@ -42,12 +56,6 @@ inline std::uint64_t checksum_of(const std::uint8_t* data, std::size_t length) {
   return sum;
 }
 
-/// Returns the sum of a number's 32-bit halves. It is congruent to the sum of the 16-bit words of the number's
-/// big-endian field at an even offset, except that the two bytes of each word are swapped.
-template <class Words>
-constexpr Words halves_of(Words value) {
-  return (value >> 32) + (value & 0xFFFFFFFF);
-}
 /// Folds a sum, or each word of a vector of sums, to 16 bits as `fold` does, in steps that compilers vectorize. Each
 /// step adds a number to itself moved by half its length, so that the upper half of the result is the sum of both
 /// halves with its carry.

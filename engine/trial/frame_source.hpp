@@ -57,41 +57,33 @@ class StreamFrames final : public FrameSource {
 template <Layout L>
 class MixedFrames final : public FrameSource {
  public:
-  /// `writers` has one for each of the cycle's distinct sizes.
-  MixedFrames(SizeCycle sizes, std::vector<FrameWriter<L>> writers, std::unique_ptr<FlowSource<L.family>> flows)
-      : sizes_{std::move(sizes)}, writers_{std::move(writers)}, flows_{std::move(flows)} {}
+  /// `writer` writes frames of the smallest size.
+  MixedFrames(SizeCycle sizes, const FrameWriter<L>& writer, std::unique_ptr<FlowSource<L.family>> flows)
+      : sizes_{std::move(sizes)}, writer_{writer}, flows_{std::move(flows)} {}
 
-  [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(writers_.back().length()); }
+  [[nodiscard]] std::uint16_t length() const override {
+    return static_cast<std::uint16_t>(sizes_.largest() - kFcsBytes);
+  }
 
   void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
     TupleLanes<L.family> tuples;
     flows_->fill(sequences, buffers.size(), tuples);
-    Lanes<std::uint64_t> numbers;
-    for (std::size_t i = 0; i < buffers.size(); ++i) numbers[i] = sequences.at(i);
-    Lanes<std::uint8_t> ranks;
-    sizes_.rank(std::span(numbers).first(buffers.size()), ranks);
-    const std::uint64_t time = now_ticks() & kMask48;
-    for (std::size_t rank = 0; rank < writers_.size(); ++rank) {
-      Lanes<std::uint8_t*> frames;
-      TupleLanes<L.family> own;
-      Lanes<std::uint64_t> own_numbers;
-      std::size_t count = 0;
-      const auto length = static_cast<std::uint16_t>(writers_[rank].length());
-      for (std::size_t i = 0; i < buffers.size(); ++i) {
-        if (ranks[i] != rank) continue;
-        frames[count] = Port::frame_of(buffers[i]);
-        own.set(count, tuples.get(i));
-        own_numbers[count++] = numbers[i];
-        buffers[i]->data_len = length;
-        buffers[i]->pkt_len = length;
-      }
-      if (count > 0) writers_[rank].write(std::span(frames).first(count), own, own_numbers, time);
+    const auto next = sizes_.from(sequences.first);
+    std::array<std::uint8_t*, kBurst> frames;
+    Lanes<std::uint16_t> more;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      frames[i] = Port::frame_of(buffers[i]);
+      const std::size_t size = sequences.stride == 1 ? next[i] : sizes_.of(sequences.at(i));
+      more[i] = static_cast<std::uint16_t>(size - sizes_.smallest());
+      buffers[i]->data_len = static_cast<std::uint16_t>(size - kFcsBytes);
+      buffers[i]->pkt_len = static_cast<std::uint16_t>(size - kFcsBytes);
     }
+    writer_.write_longer({frames.data(), buffers.size()}, more, tuples, sequences, now_ticks() & kMask48);
   }
 
  private:
   SizeCycle sizes_;
-  std::vector<FrameWriter<L>> writers_;
+  FrameWriter<L> writer_;
   std::unique_ptr<FlowSource<L.family>> flows_;
 };
 
@@ -99,13 +91,10 @@ class MixedFrames final : public FrameSource {
 template <Layout L>
 std::unique_ptr<FrameSource> make_frame_source(Form form, const SizeCycle& sizes, FrameSettings settings,
                                                std::unique_ptr<FlowSource<L.family>> flows) {
-  std::vector<FrameWriter<L>> writers;
-  for (const std::size_t size : sizes.distinct()) {
-    settings.size = size;
-    writers.emplace_back(form, settings);
-  }
-  if (!sizes.mixed()) return std::make_unique<StreamFrames<L>>(writers.front(), std::move(flows));
-  return std::make_unique<MixedFrames<L>>(sizes, std::move(writers), std::move(flows));
+  settings.size = sizes.smallest();
+  const FrameWriter<L> writer(form, settings);
+  if (!sizes.mixed()) return std::make_unique<StreamFrames<L>>(writer, std::move(flows));
+  return std::make_unique<MixedFrames<L>>(sizes, writer, std::move(flows));
 }
 
 /// Writes the frames of two streams in turn, which may differ in family. Sequence numbers are slots of their schedule.

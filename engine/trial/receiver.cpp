@@ -102,7 +102,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   for (const Source& source : sources) queues_.push_back({.source = source});
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
-    const MixReader reader(stream.form, stream.family, stream.payloads, run_id,
+    const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
                            static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
     Reception reception{std::move(stream), reader, {}, std::nullopt};
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);

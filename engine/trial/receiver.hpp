@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "form/classifier.hpp"
-#include "form/mix_reader.hpp"
+#include "form/frame_reader.hpp"
 #include "form/signature.hpp"
 #include "measure/own_lines.hpp"
 #include "measure/pause_marks.hpp"
@@ -107,7 +107,7 @@ class Receiver final : public Task {
   };
   struct Reception {
     Stream stream;
-    MixReader reader;
+    FrameReader reader;
     Counts counts;
     std::optional<Statistics> statistics;
   };
@@ -118,7 +118,7 @@ class Receiver final : public Task {
     std::uint64_t received = 0;  // frames of any kind
   };
 
-  using Frame = MixReader::Frame;
+  using Frame = FrameReader::Frame;
 
   void poll(Queue& queue);
   void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);

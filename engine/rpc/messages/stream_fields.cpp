@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "form/size_cycle.hpp"
 #include "pace/turns.hpp"
 #include "rpc/messages/common_fields.hpp"
 #include "rpc/messages/flow_fields.hpp"
@@ -76,9 +75,8 @@ std::vector<std::size_t> read_sizes(FieldReader& reader) {
     }
     sizes.push_back(size.get<std::size_t>());
   }
-  if (sizes.empty() || sizes.size() > kMost || SizeCycle(sizes).distinct().size() > SizeCycle::kMostDistinct) {
-    throw FieldError(reader.path_of("size"), fmt::format("expected 1 to {} sizes, at most {} of them different", kMost,
-                                                         SizeCycle::kMostDistinct));
+  if (sizes.empty() || sizes.size() > kMost) {
+    throw FieldError(reader.path_of("size"), fmt::format("expected 1 to {} sizes", kMost));
   }
   return sizes;
 }

@@ -28,7 +28,6 @@ _SHARE: Final = r"(\d{1,4})\s*[x×]\s*(\d{1,5})"
 _SMALLEST: Final = SMALLEST_FRAME[Family.IPV4]
 MOST_FRAMES: Final = 1000
 """The most frames after which a mix repeats."""
-_MOST_SIZES: Final = 64
 
 
 def mix_sizes(mix: str, smallest: int) -> tuple[int, ...]:
@@ -97,10 +96,10 @@ def _known(given: str) -> str:
             f"expected at least two sizes{got(given)}; put shares with commas, such as '7x64, 4x594, 1x1518', in "
             "quotes, or give `frame_size`"
         )
-    if not sizes or len(sizes) > MOST_FRAMES or len(set(sizes)) > _MOST_SIZES:
+    if not sizes or len(sizes) > MOST_FRAMES:
         raise ValueError(
-            f"expected at most {MOST_FRAMES} frames, of at most {_MOST_SIZES} sizes, before the mix repeats; give "
-            "smaller numbers in nearly the same ratio"
+            f"expected at most {MOST_FRAMES} frames before the mix repeats; give smaller numbers in nearly the same "
+            "ratio"
         )
     return mix
 
