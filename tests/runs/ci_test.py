@@ -92,9 +92,9 @@ class Toy:
             (".gitignore", "natxy-results\n"),
         ):
             (self.folder / name).write_text(text)
-        gate = block_with("ci.md", "git worktree")
-        (self.folder / "bench" / "gate.sh").write_text(gate)
-        (self.folder / "bench" / "gate.sh").chmod(0o755)
+        script = block_with("ci.md", "git worktree")
+        (self.folder / "bench" / "compare.sh").write_text(script)
+        (self.folder / "bench" / "compare.sh").chmod(0o755)
 
     def commit(self, rate: str, message: str = "a change") -> str:
         """Commits a gateway of this rate and returns the commit's name."""
@@ -159,7 +159,7 @@ def test_a_base_that_does_not_build_has_a_code_of_its_own_and_spares_the_next_jo
     toy.run("git push --quiet origin main")
     toy.commit("400k")
     for _ in range(2):
-        done = toy.run("bench/gate.sh origin/main")
+        done = toy.run("bench/compare.sh origin/main")
         assert done.returncode == 10, done.stdout + done.stderr
         assert len(toy.run("git worktree list").stdout.splitlines()) == 1
         # A job that is killed leaves a tree.
@@ -168,9 +168,9 @@ def test_a_base_that_does_not_build_has_a_code_of_its_own_and_spares_the_next_jo
 
 def test_a_base_that_is_no_commit_is_named(toy: Toy) -> None:
     toy.commit("400k")
-    done = toy.run("bench/gate.sh origin/none")
+    done = toy.run("bench/compare.sh origin/none")
     assert done.returncode == 10
-    assert done.stderr == "gate.sh: origin/none is no commit of this clone; fetch it\n"
+    assert done.stderr == "compare.sh: origin/none is no commit of this clone; fetch it\n"
 
 
 @pytest.mark.long
@@ -181,7 +181,7 @@ def test_a_first_plan_has_a_base_too_and_a_slower_machine_is_no_slower_gateway(t
     (toy.folder / "plan").rename(toy.folder / "bench" / "plan.yaml")
     (toy.folder / "machine").write_text("445k")
     toy.commit("356k")
-    done = toy.run("bench/gate.sh origin/main")
+    done = toy.run("bench/compare.sh origin/main")
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads((toy.folder / "natxy-results" / "answer.json").read_text())["answer"] == "met"
 

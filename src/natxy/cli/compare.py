@@ -63,7 +63,7 @@ def compare_runs(
     from natxy.report.tables.table import to_rich
     from natxy.report.words import disturbances
     from natxy.results.analysis.compare import RULE, compare
-    from natxy.results.analysis.gate import judge_change, names_nothing
+    from natxy.results.analysis.thresholds import judge_change, names_nothing
     from natxy.results.reader import RunReader
 
     with reported_errors():

@@ -77,8 +77,8 @@ def test_shares_of_a_baseline_are_compared_too(tmp_path: Path) -> None:
 def test_a_share_that_only_one_run_has_is_said_and_judged(tmp_path: Path) -> None:
     first, alone = baselined(tmp_path / "a", 300e3, 200e3), SampleRun(tmp_path / "b")
     alone.experiment("nat", Sought(100e3), title="Forwarding")
-    gate = ["--fail-below", "*:baseline_ratio=5%", "--undecided", "9"]
-    done = CliRunner().invoke(app, ["compare", str(first), str(alone.end()), *gate], env={"COLUMNS": "160"})
+    options = ["--fail-below", "*:baseline_ratio=5%", "--undecided", "9"]
+    done = CliRunner().invoke(app, ["compare", str(first), str(alone.end()), *options], env={"COLUMNS": "160"})
     assert done.exit_code == 9, done.output
     assert "Not in every run: nat (share of the baseline): only in run 1" in done.output
     assert "this run was measured without the baseline; measure that too" in " ".join(done.output.split())

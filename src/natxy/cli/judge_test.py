@@ -15,7 +15,7 @@ from natxy.cli import app
 from natxy.errors import TesterLimitError
 
 PLAN = """\
-name: gate
+name: bench
 repeat: 6
 timing: lab
 seed: {seed}
@@ -128,8 +128,8 @@ def test_an_expected_experiment_that_the_run_lacks_is_exit_2(tmp_path: Path) -> 
 def test_compare_has_three_answers(tmp_path: Path, forwarding: str, code: int, answer: str) -> None:
     measure(tmp_path / "main")
     measure(tmp_path / "new", forwarding=forwarding, seed=2)
-    gate = ("--baseline", tmp_path / "main", tmp_path / "new", "--fail-below", "5%", "--undecided", "125")
-    done = natxy("compare", *gate, "--json", tmp_path / "out.json", "--markdown", tmp_path / "out.md")
+    options = ("--baseline", tmp_path / "main", tmp_path / "new", "--fail-below", "5%", "--undecided", "125")
+    done = natxy("compare", *options, "--json", tmp_path / "out.json", "--markdown", tmp_path / "out.md")
     assert done.exit_code == code, done.output
     assert json.loads((tmp_path / "out.json").read_text())["answer"] == answer
     assert "| forwarding | Throughput | at most 5 % below" in (tmp_path / "out.md").read_text()

@@ -61,7 +61,7 @@ def report(
     from natxy.report.page.campaign import write_campaign_report
     from natxy.report.tables.gateways import gateways_table
     from natxy.report.tables.results import rfc_form
-    from natxy.results.analysis.gate import expectations, judge_plan
+    from natxy.results.analysis.thresholds import judge_plan, thresholds_of
     from natxy.results.reader import RunReader, run_if_any
 
     with reported_errors():
@@ -89,4 +89,4 @@ def report(
         else:
             console = Console()
             run = show(folder, console)
-            print_answers(judge_plan(run, expectations(run), run_if_any), console)
+            print_answers(judge_plan(run, thresholds_of(run), run_if_any), console)

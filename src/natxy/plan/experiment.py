@@ -34,7 +34,7 @@ from natxy.plan.model.addresses import (
     Translation,
 )
 from natxy.plan.model.base import PlanModel, Shorthand
-from natxy.plan.model.expect import Expect
+from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
@@ -158,7 +158,7 @@ class Experiment(PlanModel):
     background: Background | None
     loss_tolerance: LossTolerance | None
     baseline: str | None
-    expect: Expect | None
+    expect: Thresholds | None
     repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")]
     max_invalid: int
     timing: Timing

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.expect import Expect
+from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
@@ -213,7 +213,7 @@ def test_only_names_the_thresholds_that_go_with_a_baseline() -> None:
     judged = PHASE2 | {"expect": {"ratio_at_least": "60%", "at_least": "1k"}}
     plan = resolve(plan_of(FORWARDING, RATE, judged), only=["phase2"])
     assert plan.unjudged_ratios == ["phase2"]
-    assert plan.experiments[1].expect == Expect(at_least="1k")
+    assert plan.experiments[1].expect == Thresholds(at_least="1k")
     assert resolve(plan_of(FORWARDING, RATE, judged), only=["phase2", "forwarding"]).unjudged_ratios == []
     assert resolve(plan_of(FORWARDING, RATE, PHASE2), only=["phase2"]).unjudged_ratios == []
 

@@ -26,7 +26,7 @@ from natxy.plan.model.addresses import (
     power_of_two,
 )
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
-from natxy.plan.model.expect import Expect
+from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
@@ -204,7 +204,7 @@ class ExperimentPlan(PlanModel):
     """Share of frames that a trial may lose and pass, e.g. 0.01% or {forward: 0.01%, reverse: 0%}; default: 0."""
     baseline: str | None = None
     """Experiment whose result is 100 %."""
-    expect: Expect | None = None
+    expect: Thresholds | None = None
     """Thresholds of the result."""
     repeat: Annotated[Repeat, Shorthand("at_most", "Repetitions")] | None = None
     """Repetitions; default: the plan's."""

@@ -10,7 +10,7 @@ from natxy.plan.caveats import TITLES, by_kind, counts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.expect import Expect
+from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import Selection
 from natxy.plan.model.traffic import PortRange
@@ -153,7 +153,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         yield f"expects {_expected(experiment.expect)}"
 
 
-def _expected(expect: Expect) -> str:
+def _expected(expect: Thresholds) -> str:
     """Returns the thresholds as the plan has them."""
     worse = expect.no_worse_than
     thresholds = (

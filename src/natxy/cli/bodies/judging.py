@@ -15,9 +15,9 @@ from natxy.export.rows import Row
 from natxy.plan.model.expect import parse_percent
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.tables.table import Table
-from natxy.report.text.gate import document, junit, markdown
 from natxy.report.text.terminal import threshold_parts
-from natxy.results.analysis.gate import Answer, Judged, Limit, expectations, judge_plan, overall
+from natxy.report.text.thresholds import document, junit, markdown
+from natxy.results.analysis.thresholds import Answer, Judged, Limit, judge_plan, overall, thresholds_of
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 
@@ -28,7 +28,7 @@ def judge_run(run: RunRecord, plan: Path | None = None) -> list[Judged]:
     Raises PlanError if an earlier run that is named there cannot be read, or if the run lacks an experiment of which
     `plan` expects something.
     """
-    expected = expectations(run)
+    expected = thresholds_of(run)
     if plan:
         expected = {each.name: each.expect for each in load_plan(plan).experiments if each.expect}
     if absent := expected.keys() - {experiment.name for experiment in run.experiments}:

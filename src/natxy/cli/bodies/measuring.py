@@ -20,7 +20,7 @@ from natxy.events.listener import Listeners, RunListener
 from natxy.events.run import Warned
 from natxy.events.writer import STDOUT, events_to
 from natxy.results import RESULTS_FILE
-from natxy.results.analysis.gate import Answer, overall
+from natxy.results.analysis.thresholds import Answer, overall
 from natxy.run.folder import RUNS
 from natxy.run.preflight import Preflight
 from natxy.terminal.console import Console, LastingConsole

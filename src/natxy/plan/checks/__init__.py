@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_addresses
-from natxy.plan.checks.expectations import check_expectations
 from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.pairs import check_pairs
 from natxy.plan.checks.procedure import check_hosts, check_procedure
+from natxy.plan.checks.thresholds import check_thresholds
 from natxy.plan.checks.traffic import check_traffic
 from natxy.plan.checks.translation import check_translation
 from natxy.plan.experiment import Experiment
@@ -20,7 +20,7 @@ from natxy.plan.written import ExperimentPlan, Plan
 def check_written(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
     """Yields the problems that an experiment has as it is written, before defaults are filled in."""
     yield from check_procedure(own, location)
-    yield from check_expectations(own, location)
+    yield from check_thresholds(own, location)
 
 
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:

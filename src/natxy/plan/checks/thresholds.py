@@ -10,7 +10,7 @@ from natxy.plan.model.problems import Location, Problem
 from natxy.plan.written import ExperimentPlan
 
 
-def check_expectations(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
+def check_thresholds(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
     """Yields thresholds that do not fit the procedure's headline, or that need a baseline that is not given."""
     if own.expect is None:
         return

@@ -66,7 +66,7 @@ class NoWorseThan(PlanModel):
     """Share of the earlier median that a rate may lose, or a time or a loss may gain."""
 
 
-class Expect(PlanModel):
+class Thresholds(PlanModel):
     """Thresholds of the headline. A run ends with exit code 6 if the interval of a result lies beyond one of them."""
 
     at_least: Quantity | None = None
@@ -78,7 +78,7 @@ class Expect(PlanModel):
     no_worse_than: NoWorseThan | None = None
     """Folder of an earlier run, and by how much a median may be worse."""
 
-    def without_ratio(self) -> Expect | None:
+    def without_ratio(self) -> Thresholds | None:
         """Returns what is expected without a baseline; None if that is nothing."""
         left = self.model_copy(update={"ratio_at_least": None})
         return left if any(value is not None for _, value in left) else None

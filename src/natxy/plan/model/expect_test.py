@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from natxy.plan.model.expect import Expect, quantity_in
+from natxy.plan.model.expect import Thresholds, quantity_in
 from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.model.units import Unit
 from natxy.plan.resolve import resolve
@@ -45,15 +45,15 @@ def test_a_quantity_is_in_the_unit_of_its_figure(unit: Unit, written: Any, value
     ],
 )
 def test_what_may_be_expected(accepted: dict[str, Any], refused: dict[str, Any]) -> None:
-    Expect.model_validate(accepted)
+    Thresholds.model_validate(accepted)
     with pytest.raises(ValidationError):
-        Expect.model_validate(refused)
+        Thresholds.model_validate(refused)
 
 
 def test_without_a_ratio_the_rest_remains() -> None:
-    both = Expect.model_validate({"ratio_at_least": "60%", "at_least": "1k"})
-    assert both.without_ratio() == Expect(at_least="1k")
-    assert Expect.model_validate({"ratio_at_least": "60%"}).without_ratio() is None
+    both = Thresholds.model_validate({"ratio_at_least": "60%", "at_least": "1k"})
+    assert both.without_ratio() == Thresholds(at_least="1k")
+    assert Thresholds.model_validate({"ratio_at_least": "60%"}).without_ratio() is None
 
 
 def problems(expect: dict[str, Any], **fields: Any) -> dict[str, str]:

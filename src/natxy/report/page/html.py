@@ -35,8 +35,8 @@ from natxy.report.words import remarks, states, wide_intervals
 from natxy.report.words.disturbances import busy, validity
 from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.disturbances import disturbances
-from natxy.results.analysis.gate import expectations, judge_plan
 from natxy.results.analysis.gateways import several_kernels
+from natxy.results.analysis.thresholds import judge_plan, thresholds_of
 from natxy.results.pcap import FOREIGN_FILE
 from natxy.results.reader import RunReader, run_if_any
 from natxy.results.records import RunState
@@ -85,7 +85,7 @@ def render(reader: RunReader) -> str:
         remarks=remarks.sentences(run),
         caveats={TITLES[kind]: sentences for kind, sentences in by_kind(run.caveats).items()},
         caveat_counts=counts(run.caveats),
-        thresholds=threshold_table(judge_plan(run, expectations(run), run_if_any)),
+        thresholds=threshold_table(judge_plan(run, thresholds_of(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
         result_tables=plain_form(run),

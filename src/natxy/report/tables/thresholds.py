@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from natxy.report.tables.table import Column, Table
 from natxy.report.words import thresholds
-from natxy.results.analysis.gate import Judged
+from natxy.results.analysis.thresholds import Judged
 
 _COLUMNS = (
     Column("Experiment"),

@@ -23,8 +23,8 @@ from natxy.report.words import remarks, states, thresholds, wide_intervals
 from natxy.report.words.disturbances import busy
 from natxy.report.words.tester import self_test_sentence, tester_limits
 from natxy.results.analysis.disturbances import disturbances
-from natxy.results.analysis.gate import Answer, Judged
 from natxy.results.analysis.gateways import several_kernels
+from natxy.results.analysis.thresholds import Answer, Judged
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 

@@ -13,7 +13,7 @@ from natxy.report.tables.table import Table
 from natxy.report.tables.thresholds import threshold_table
 from natxy.report.text.formats import TableFormat, render
 from natxy.report.words import thresholds
-from natxy.results.analysis.gate import Answer, Judged, overall
+from natxy.results.analysis.thresholds import Answer, Judged, overall
 from natxy.untrusted.texts import json_text, plain
 
 _HEADINGS: Final = {

@@ -8,10 +8,10 @@ import pytest
 from junitparser import Failure, JUnitXml, Skipped
 
 from natxy.export.benchmark_list import benchmark_list
-from natxy.plan.model.expect import Expect
-from natxy.report.text.gate import document, junit, markdown
+from natxy.plan.model.expect import Thresholds
+from natxy.report.text.thresholds import document, junit, markdown
 from natxy.results.analysis.better import Better
-from natxy.results.analysis.gate import Judged, judge_plan
+from natxy.results.analysis.thresholds import Judged, judge_plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import HOSTILE, SampleRun, measured_latency, measured_rates
@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> RunRecord:
 @pytest.fixture
 def judged(run: RunRecord) -> list[Judged]:
     limits = {"met": "90k", "missed": "110k", "undecided": "102k"}
-    return judge_plan(run, {name: Expect(at_least=limit) for name, limit in limits.items()}, lambda _: run)
+    return judge_plan(run, {name: Thresholds(at_least=limit) for name, limit in limits.items()}, lambda _: run)
 
 
 def test_junit_has_a_case_for_each_threshold(judged: list[Judged]) -> None:

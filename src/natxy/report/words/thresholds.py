@@ -6,7 +6,7 @@ from __future__ import annotations
 from natxy.plan.model.units import format_quantity
 from natxy.report.words import wording
 from natxy.results.analysis.compare import SHARE_OF_BASELINE
-from natxy.results.analysis.gate import Answer, Judged
+from natxy.results.analysis.thresholds import Answer, Judged
 from natxy.results.bounded import Bounded
 
 

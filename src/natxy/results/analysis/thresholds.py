@@ -9,7 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final
 
-from natxy.plan.model.expect import Expect, quantity_in
+from natxy.plan.model.expect import Thresholds, quantity_in
 from natxy.plan.model.repeat import LEAST_REPEAT
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
@@ -85,13 +85,15 @@ def overall(judged: Sequence[Judged]) -> Answer:
     return next((answer for answer in (Answer.MISSED, Answer.UNDECIDED) if answer in answers), Answer.MET)
 
 
-def expectations(run: RunRecord) -> dict[str, Expect]:
+def thresholds_of(run: RunRecord) -> dict[str, Thresholds]:
     """Returns what the run's own plan expects of its experiments, by their names."""
     planned = ((experiment.name, experiment.planned.expect) for experiment in run.experiments)
     return {name: expect for name, expect in planned if expect}
 
 
-def judge_plan(run: RunRecord, expected: Mapping[str, Expect], read: Callable[[str], RunRecord | None]) -> list[Judged]:
+def judge_plan(
+    run: RunRecord, expected: Mapping[str, Thresholds], read: Callable[[str], RunRecord | None]
+) -> list[Judged]:
     """Judges the results of a run by what is expected of its experiments. `read` returns the run in a folder; None if
     there is none, so that what depends on it is undecided."""
     earlier: dict[str, RunRecord | None] = {}
@@ -173,7 +175,7 @@ def _limited(same: Sequence[ExperimentRecord], limit: Limit) -> Iterator[Figure]
     yield from (figure for figure in _figures(same) if fnmatchcase(figure.name, limit.figure))
 
 
-def _judge_alone(experiment: ExperimentRecord, expect: Expect) -> Iterator[Judged]:
+def _judge_alone(experiment: ExperimentRecord, expect: Thresholds) -> Iterator[Judged]:
     headline = experiment.declaration.headline()
     for given, is_most in ((expect.at_least, False), (expect.at_most, True)):
         if given is not None:

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.model.expect import Expect
+from natxy.plan.model.expect import Thresholds
 from natxy.report.words import thresholds
 from natxy.results.analysis.compare import SHARE_OF_BASELINE
-from natxy.results.analysis.gate import (
+from natxy.results.analysis.repetitions import repetitions_needed
+from natxy.results.analysis.thresholds import (
     Answer,
     Judged,
     Limit,
-    expectations,
     judge_change,
     judge_plan,
     names_nothing,
     overall,
+    thresholds_of,
 )
-from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates, replanned
@@ -39,7 +39,7 @@ def run(folder: Path, *, in_blocks: bool = True, **experiments: Sequence[float])
 
 
 def judged(record: RunRecord, name: str = "base", **expect: Any) -> Judged:
-    [found] = judge_plan(record, {name: Expect.model_validate(expect)}, lambda folder: run(Path(folder)))
+    [found] = judge_plan(record, {name: Thresholds.model_validate(expect)}, lambda folder: run(Path(folder)))
     return found
 
 
@@ -112,10 +112,10 @@ def test_an_experiment_without_a_result_is_undecided(tmp_path: Path) -> None:
 
 def test_only_experiments_of_which_something_is_expected_have_expectations(tmp_path: Path) -> None:
     record = run(tmp_path, base=STEADY, nat=STEADY)
-    assert expectations(record) == {}
+    assert thresholds_of(record) == {}
     base, nat = record.experiments
     expecting = replanned(nat, expect={"at_least": 90})
-    assert expectations(replace(record, experiments=[base, expecting])) == {"nat": Expect(at_least=90)}
+    assert thresholds_of(replace(record, experiments=[base, expecting])) == {"nat": Thresholds(at_least=90)}
 
 
 def test_one_repetition_decides_nothing(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_run_is_no_worse_than_another(tmp_path: Path, now: float, answer: Answ
     assert found.answer == answer
     assert not found.from_zero
     assert found.value == pytest.approx(100 * (now - 1))
-    expect = {"base": Expect.model_validate({"no_worse_than": {"baseline": str(tmp_path / "first"), "by": "5%"}})}
+    expect = {"base": Thresholds.model_validate({"no_worse_than": {"baseline": str(tmp_path / "first"), "by": "5%"}})}
     [same] = judge_plan(other, expect, lambda folder: RunReader(Path(folder)).run)
     assert (same.answer, same.interval) == (found.answer, found.interval)
 
@@ -276,7 +276,7 @@ def test_a_share_that_only_one_run_has_is_undecided(tmp_path: Path, limits: Sequ
 
 def test_a_baseline_that_cannot_be_read_is_undecided_and_tried_once(tmp_path: Path) -> None:
     record = run(tmp_path, base=STEADY, nat=STEADY)
-    expect = Expect.model_validate({"no_worse_than": {"baseline": "gone", "by": "5%"}})
+    expect = Thresholds.model_validate({"no_worse_than": {"baseline": "gone", "by": "5%"}})
     read: list[str] = []
 
     def reads_nothing(folder: str) -> None:
