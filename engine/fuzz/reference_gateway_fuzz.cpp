@@ -19,13 +19,22 @@ static Gateway gateway_of(Mode mode) {
   return {settings, Clock(1'000'000'000)};
 }
 
+/// Makes an end of softwires that takes out all packets for the address ::.
+static Gateway end_of(Outer sends) {
+  Settings settings;
+  settings.softwire = {.sends = sends, .option_every = 2, .leak_every = 5, .accepts_any_source = true};
+  return {settings, Clock(1'000'000'000)};
+}
+
 }  // namespace natxy::reference
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace natxy::reference;
   if (size == 0) return 0;
-  static std::vector<Gateway> gateways = {gateway_of(Mode::forward), gateway_of(Mode::nat44), gateway_of(Mode::nat66),
-                                          gateway_of(Mode::nat64),   gateway_of(Mode::nat46), gateway_of(Mode::siit)};
+  static std::vector<Gateway> gateways = {gateway_of(Mode::forward),       gateway_of(Mode::nat44),
+                                          gateway_of(Mode::nat66),         gateway_of(Mode::nat64),
+                                          gateway_of(Mode::nat46),         gateway_of(Mode::siit),
+                                          end_of(natxy::Outer::from_edge), end_of(natxy::Outer::from_core)};
   const natxy::Side side = data[0] % 2 == 0 ? natxy::Side::left : natxy::Side::right;
   Gateway& gateway = gateways[data[0] / 2 % gateways.size()];
   // The buffer has exactly the frame's size, so that AddressSanitizer detects accesses beyond its end.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rpc/messages/common_fields.hpp"
+#include "rpc/messages/stream_fields.hpp"
 
 namespace natxy::reference {
 
@@ -31,6 +32,9 @@ const std::vector<std::pair<std::string, WhenFull>> kPolicies = {{"keep", WhenFu
                                                                  {"early-drop", WhenFull::early_drop},
                                                                  {"collapse", WhenFull::collapse}};
 const std::vector<std::pair<std::string, bool>> kScopes = {{"direction", false}, {"aggregate", true}};
+
+const std::vector<std::pair<std::string, Outer>> kSoftwireEnds = {{"edge", Outer::from_edge},
+                                                                  {"core", Outer::from_core}};
 
 std::optional<double> read_rate(FieldReader& reader, const std::string& name) {
   if (reader.find(name) == nullptr) return std::nullopt;
@@ -152,6 +156,19 @@ TableTruth read_table(const Json& json) {
   return table;
 }
 
+SoftwireSettings read_softwire_end(const Json& json) {
+  FieldReader reader(json, "softwire");
+  SoftwireSettings settings;
+  settings.sends = reader.choice("end", kSoftwireEnds);
+  settings.softwire = read_softwire(reader.get("addresses"), reader.path_of("addresses"));
+  settings.wrong_subscriber_every = read_every(reader, "wrong_subscriber_every");
+  settings.option_every = read_every(reader, "option_every");
+  settings.leak_every = read_every(reader, "leak_every");
+  settings.accepts_any_source = reader.flag("accepts_any_source", false);
+  reader.finish();
+  return settings;
+}
+
 LossPattern read_loss(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   LossPattern loss;
@@ -257,6 +274,12 @@ Settings read_settings(const Json& params, std::size_t open_pairs) {
   settings.links = read_links(reader, open_pairs);
   if (settings.mode != Mode::forward) settings.translation = read_translation(reader.get("translation"), settings.mode);
   if (keeps_connections(settings.mode)) settings.table = read_table(reader.get("table"));
+  if (const Json* softwire = reader.find("softwire")) {
+    settings.softwire = read_softwire_end(*softwire);
+    if (settings.mode != Mode::forward) {
+      throw FieldError(reader.path_of("softwire"), "expected mode forward, which alone is an end of softwires");
+    }
+  }
   if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);
   reader.finish();
   return settings;

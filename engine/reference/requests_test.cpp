@@ -65,5 +65,26 @@ TEST(ReferenceRequests, LinksAreThoseOfOpenPairs) {
   EXPECT_EQ(refused([] { read_settings(gateway_of({1, 3}), 4); }), "links");
 }
 
+TEST(ReferenceRequests, AForwarderMayBeAnEndOfSoftwires) {
+  Json params = gateway_of({0});
+  params["softwire"] = {{"end", "core"},
+                        {"addresses", {{"core", "2001:2::c"}, {"subscribers", {{"address", "2001:2::e"}}}}},
+                        {"option_every", 7}};
+  const auto softwire = read_settings(params, 1).softwire;
+  ASSERT_TRUE(softwire);
+  EXPECT_EQ(softwire->sends, Outer::from_core);
+  EXPECT_EQ(softwire->softwire.core, parse_address("2001:2::c")->value);
+  EXPECT_EQ(softwire->softwire.subscribers.low, 0xEU);
+  EXPECT_EQ(softwire->option_every, 7U);
+  EXPECT_EQ(softwire->leak_every, 0U);
+  params["softwire"]["end"] = "middle";
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire.end");
+  params["softwire"]["end"] = "edge";
+  params["mode"] = "nat44";
+  params["translation"] = {{"pool", "198.19.0.1/32"}};
+  params["table"] = {{"capacity", 10}};
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire");
+}
+
 }  // namespace
 }  // namespace natxy::reference

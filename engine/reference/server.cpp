@@ -25,6 +25,9 @@ Json write_counters(const Counters& counters, std::size_t delayed, std::uint64_t
           {"corrupted", counters.corrupted},
           {"wrong_port", counters.wrong_port},
           {"without_state", counters.without_state},
+          {"wrong_subscriber", counters.wrong_subscriber},
+          {"with_option", counters.with_option},
+          {"leaked", counters.leaked},
           {"missed", missed},
           {"dropped", std::move(dropped)}};
 }

@@ -23,6 +23,7 @@ enum class Drop : std::uint8_t {
   no_connection,
   no_port,
   untranslatable,
+  wrong_softwire,
   no_neighbor,
   delay_line_full,
   port_full,
@@ -31,9 +32,9 @@ enum class Drop : std::uint8_t {
 
 inline constexpr std::size_t kDrops = static_cast<std::size_t>(Drop::count_);
 inline constexpr std::array<std::string_view, kDrops> kDropNames = {
-    "deaf",    "outage",         "collapsed",   "malformed",       "foreign",    "ttl",
-    "rate",    "recovery",       "loss",        "connection_rate", "table_full", "no_connection",
-    "no_port", "untranslatable", "no_neighbor", "delay_line_full", "port_full"};
+    "deaf",    "outage",         "collapsed",      "malformed",       "foreign",         "ttl",
+    "rate",    "recovery",       "loss",           "connection_rate", "table_full",      "no_connection",
+    "no_port", "untranslatable", "wrong_softwire", "no_neighbor",     "delay_line_full", "port_full"};
 
 /// Counts the frames of one direction.
 struct Counters {
@@ -44,6 +45,9 @@ struct Counters {
   std::uint64_t corrupted = 0;
   std::uint64_t wrong_port = 0;
   std::uint64_t without_state = 0;
+  std::uint64_t wrong_subscriber = 0;
+  std::uint64_t with_option = 0;
+  std::uint64_t leaked = 0;
   std::array<std::uint64_t, kDrops> dropped{};
 
   void drop(Drop cause) { ++dropped[static_cast<std::size_t>(cause)]; }

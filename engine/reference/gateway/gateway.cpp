@@ -37,12 +37,20 @@ Gateway::Gateway(const Settings& settings, const Clock& clock)
 std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::uint64_t arrival, std::uint64_t now) {
   Counters& counters = of(directions_, side).counters;
   ++counters.received;
-  UdpPacket packet(frame);
-  if (const auto cause = pass(side, packet, arrival)) {
+  Frame opened = frame;
+  auto cause = closed(arrival);
+  if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened);
+  UdpPacket packet(opened);
+  if (!cause) cause = pass(side, packet, arrival);
+  if (cause) {
     counters.drop(*cause);
     return std::nullopt;
   }
-  return depart(side, packet, now);
+  Departure departure = depart(side, packet, now);
+  if (softwire_ && side != softwire_->side() && packet.family() == Family::ipv4) {
+    departure.frame = softwire_->close(packet, counters);
+  }
+  return departure;
 }
 
 void Gateway::restart() {
@@ -59,6 +67,7 @@ std::uint32_t Gateway::clear() {
 
 void Gateway::begin_sequences() {
   const Truth& truth = settings_.truth;
+  if (settings_.softwire) softwire_.emplace(*settings_.softwire);
   for (const Side side : {Side::left, Side::right}) {
     Direction& direction = of(directions_, side);
     direction.rate = limit_of(truth.rate, clock_);
@@ -66,10 +75,15 @@ void Gateway::begin_sequences() {
   }
 }
 
-std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival) {
+/// Returns why no frame at all passes.
+std::optional<Drop> Gateway::closed(std::uint64_t arrival) {
   if (deaf(arrival)) return Drop::deaf;
   if (outages_.covers(arrival)) return Drop::outage;
   if (collapsed()) return Drop::collapsed;
+  return std::nullopt;
+}
+
+std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival) {
   if (packet.kind() != UdpPacket::Kind::udp) {
     return packet.kind() == UdpPacket::Kind::malformed ? Drop::malformed : Drop::foreign;
   }

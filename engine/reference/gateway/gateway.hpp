@@ -11,6 +11,7 @@
 #include "reference/gateway/rate_limit.hpp"
 #include "reference/gateway/sequences.hpp"
 #include "reference/gateway/settings.hpp"
+#include "reference/gateway/softwire_end.hpp"
 #include "reference/gateway/udp_packet.hpp"
 
 namespace natxy::reference {
@@ -65,6 +66,7 @@ class Gateway {
   };
 
   void begin_sequences();
+  [[nodiscard]] std::optional<Drop> closed(std::uint64_t arrival);
   std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival);
   std::optional<Drop> limit(Side side, std::uint64_t arrival);
   std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival);
@@ -80,6 +82,7 @@ class Gateway {
   std::optional<Connections> connections_;
   BySide<Direction> directions_;
   Outages outages_;
+  std::optional<SoftwireEnd> softwire_;
   std::uint64_t deaf_until_ = 0;
 };
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "form/layout.hpp"
+#include "form/softwire.hpp"
 #include "packet/address.hpp"
 #include "port/port.hpp"
 
@@ -116,11 +118,22 @@ struct Link {
   std::vector<AnyAddress> neighbors;
 };
 
+/// Describes the end of softwires that the gateway is, and the faults of the frames that it sends there.
+struct SoftwireSettings {
+  Outer sends = Outer::from_edge;
+  Softwire softwire;
+  std::uint64_t wrong_subscriber_every = 0;  // the other bit at the end of the subscriber's address
+  std::uint64_t option_every = 0;            // a header of destination options between outer and inner header
+  std::uint64_t leak_every = 0;              // the IPv4 packet without an outer header
+  bool accepts_any_source = false;           // takes out packets whose outer addresses do not belong to the inner ones
+};
+
 struct Settings {
   Mode mode = Mode::forward;
   std::vector<Link> links;
   Translation translation;  // for all modes except `forward`
   TableTruth table;         // for modes that keep connections
+  std::optional<SoftwireSettings> softwire;
   Truth truth;
 };
 

@@ -6,12 +6,13 @@
 #include <optional>
 
 #include "packet/address.hpp"
+#include "packet/headers.hpp"
 #include "reference/gateway/connection_table.hpp"
 
 namespace natxy::reference {
 
-/// The number of bytes by which the IP header grows from IPv4 to IPv6. A frame needs as much free room before it.
-inline constexpr std::size_t kGrowth = 20;
+/// The most bytes by which a frame grows: an IPv6 header and a header of options. It needs as much free room before it.
+inline constexpr std::size_t kGrowth = kIpv6Bytes + kExtensionUnitBytes;
 
 /// Points to a frame without its FCS. The buffer has at least kGrowth free bytes before it.
 struct Frame {

@@ -103,18 +103,6 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   return rule;
 }
 
-Softwire read_softwire(const Json& json, const std::string& path) {
-  FieldReader reader(json, path);
-  Softwire softwire;
-  softwire.core = read_ipv6(reader, "core");
-  softwire.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
-  softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));
-  softwire.traffic_class = static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));
-  softwire.flow_label = static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
-  reader.finish();
-  return softwire;
-}
-
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   FieldReader reader(json, path);
   stream.form = reader.choice("form", kFormsByName, Form::udp);
@@ -152,6 +140,18 @@ void check_duration(const StreamSpec& stream, const std::string& path) {
 }
 
 }  // namespace
+
+Softwire read_softwire(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  Softwire softwire;
+  softwire.core = read_ipv6(reader, "core");
+  softwire.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));
+  softwire.traffic_class = static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));
+  softwire.flow_label = static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
+  reader.finish();
+  return softwire;
+}
 
 StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier) {
   FieldReader reader(json, path);

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "form/softwire.hpp"
 #include "rpc/messages/field_reader.hpp"
 #include "trial/spec.hpp"
 
@@ -12,5 +13,8 @@ namespace natxy {
 
 /// Reads a stream. `earlier` are the streams before it in the request, with which it may be interleaved.
 StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier = {});
+
+/// Reads the addresses of softwires, and the fields of their outer headers.
+Softwire read_softwire(const Json& json, const std::string& path);
 
 }  // namespace natxy

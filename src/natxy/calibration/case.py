@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from natxy.calibration.scale import MAX_PAUSE_S
+from natxy.plan.model.terms import SoftwireEnd
 from natxy.results.trials import TrialKind
 
 
@@ -47,8 +48,9 @@ class Case:
     """Holds an experiment and its true results.
 
     `gateway` has the settings of the reference gateway, and `experiment` the other fields of the experiment in a plan.
-    `figures` are the procedure's, by name. `counts` are fields of the last valid trial of a kind. If `stalled`, the
-    engine is stopped for a moment in every trial.
+    `softwire_end`: that of the gateway, if it is one; the tester plays the other. `figures` are the procedure's, by
+    name. `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the trial's. If
+    `stalled`, the engine is stopped for a moment in every trial.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Case:
     figures: Mapping[str, Expected] = field(default_factory=dict)
     counts: Mapping[tuple[TrialKind, str], Expected] = field(default_factory=dict)
     stalled: bool = False
+    softwire_end: SoftwireEnd | None = None
 
     @property
     def procedure(self) -> str:
@@ -67,4 +70,7 @@ class Case:
     def planned(self) -> dict[str, Any]:
         """Returns the experiment as a plan has it."""
         gateway = {"driver": "reference", **self.gateway}
+        if self.softwire_end:
+            boxes = [gateway, "tester"] if self.softwire_end == SoftwireEnd.EDGE else ["tester", gateway]
+            gateway = {"driver": "chain", "gateways": boxes}
         return {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}

@@ -16,7 +16,13 @@ from natxy.plan.model.units import Unit, format_duration
 from natxy.results.records import ExperimentRecord, State
 from natxy.results.trials import TrialKind, TrialRecord
 
+_FOREIGN: Final = {
+    "wrong_softwire": "frames in the softwire of another",
+    "headers_in_softwire": "frames with a header between their IP headers",
+    "not_in_softwire": "frames in no softwire",
+}
 COUNTS: Final = {
+    **_FOREIGN,
     "received": "frames received",
     "lost": "frames lost",
     "duplicate": "duplicates",
@@ -133,14 +139,20 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
         yield reading(name, figure.title, Unit(figure.unit), expected, summary.median if summary else None)
     for (kind, name), expected in case.counts.items():
         counted = [trial for trial in valid if trial.kind == kind]
-        value = getattr(counted[-1], name) if counted else None
-        count = None if value is None else float(value)
+        count = float(_count(counted[-1], name)) if counted else None
         figure_name = name if kind == TrialKind.TRAFFIC else f"{kind}_{name}"
         yield reading(figure_name, COUNTS[name] + _DURING[kind], Unit.FRAMES, expected, count)
     if case.stalled:
         found = sum(trial.verdict == Verdict.INVALID for trial in trials)
         invalid = 100 * found / len(trials) if trials else None
         yield reading("invalid_trials", INVALID, Unit.PERCENT, _ALL_INVALID, invalid)
+
+
+def _count(trial: TrialRecord, name: str) -> int:
+    if name in _FOREIGN:
+        return sum(port.foreign.get(name, 0) for port in trial.result.ports)
+    count: int = getattr(trial, name)
+    return count
 
 
 def _pauses(trials: Sequence[TrialRecord]) -> Pauses:

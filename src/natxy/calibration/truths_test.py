@@ -41,7 +41,8 @@ def test_a_calibration_is_a_plan(wiring: Wiring) -> None:
     calibration = Calibration.choose(wiring)
     experiments = calibration.plan.experiments
     assert [experiment.name for experiment in experiments] == [case.name for case in calibration.cases]
-    assert all(isinstance(experiment.gateway, ReferenceConfig) for experiment in experiments)
+    hops = [hop for experiment in experiments for hop in experiment.gateway.hops]
+    assert all(isinstance(hop, ReferenceConfig) for hop in hops)
 
 
 def test_a_part_of_it_by_procedure_and_by_name() -> None:

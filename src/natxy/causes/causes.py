@@ -38,6 +38,19 @@ _ERRORS: Final = {
 _DAMAGED: Final = re.compile(r"crc|fcs|align|symbol", re.I)
 _LENGTH: Final = re.compile(r"length|too_?long|over_?size|jabber", re.I)
 _FRAGMENTS: Final = ("ipv4_fragment", "ipv6_fragment")
+# What the tester calls frames that are wrong as a softwire's, how they came, and what to do.
+_SOFTWIRES: Final = {
+    "wrong_softwire": (
+        "in a softwire whose ends are not those of their inner addresses and ports",
+        "compare the gateway's mapping rule, its PSID and its own end with the plan's",
+    ),
+    "headers_in_softwire": (
+        "with a header between their two IP headers",
+        "switch the tunnel's encapsulation limit off (`encaplimit none`)",
+    ),
+    "not_in_softwire": ("as plain IPv4", "look at the gateway's routes into the softwire"),
+    "in_softwire": ("in a softwire that ends before", "look at the end that should take them out of it"),
+}
 _TOO_LONG: Final = ("icmp_fragmentation_needed", "icmpv6_packet_too_big")
 
 
@@ -84,6 +97,16 @@ def _corrupted(facts: Facts) -> str | None:
         f"{misrouted:,} of the missing frames came through with other addresses or ports than the plan's; compare the "
         "gateway's rules and pool with `addresses` and `translation`"
     )
+
+
+def _in_softwires(facts: Facts) -> str | None:
+    told = {kind: count for kind in _SOFTWIRES if (count := _foreign(facts, [kind]))}
+    if not told or sum(told.values()) < _NEARLY * facts.lost:
+        return None
+    first, *others = sorted(told, key=lambda kind: -told[kind])
+    came = [f"{told[first]:,} of the missing frames came through {_SOFTWIRES[first][0]}"]
+    came += [f"{told[kind]:,} {_SOFTWIRES[kind][0]}" for kind in others]
+    return f"{enumerated(came)}; {_SOFTWIRES[first][1]}; foreign.pcap in the run's folder has the first of them"
 
 
 def _chains(facts: Facts) -> str | None:
@@ -390,6 +413,7 @@ def _placed(facts: Facts) -> str | None:
 
 _CAUSES: Final[tuple[Callable[[Facts], str | None], ...]] = (
     _corrupted,
+    _in_softwires,
     _fragmented,
     _chains,
     _table_full,

@@ -256,6 +256,16 @@ def traffic(rate: float, lost: int, **over: Any) -> TrialRecord:
             {"counts": DutCounts(rose={"jool stats display": {"POOL4_MISMATCH": 200}})},
             "the DUT counted them: POOL4_MISMATCH rose by 200 in `jool stats display`; look up",
         ),
+        (
+            {"foreign": {"wrong_softwire": 190, "headers_in_softwire": 10}},
+            "190 of the missing frames came through in a softwire whose ends are not those of their inner addresses "
+            "and ports and 10 with a header between their two IP headers; compare the gateway's mapping rule",
+        ),
+        (
+            {"foreign": {"headers_in_softwire": 200}},
+            "with a header between their two IP headers; switch the tunnel's encapsulation limit off (`encaplimit",
+        ),
+        ({"foreign": {"not_in_softwire": 200}}, "200 of the missing frames came through as plain IPv4; look at the"),
     ],
 )
 def test_what_the_dut_and_its_answers_tell(over: dict[str, Any], words: str) -> None:

@@ -24,16 +24,18 @@ from natxy.engine.messages.reference import (
     GatewayMode,
     GatewayOutages,
     GatewayRestart,
+    GatewaySoftwire,
     GatewayTable,
     GatewayTranslation,
     GatewayTruth,
     ShareOfDelays,
 )
+from natxy.engine.messages.requests import SoftwireFormat
 from natxy.engine.program import find_reference
 from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
-from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.model.addresses import AddressPlan, Softwire
 from natxy.plan.model.terms import TranslationKind
 from natxy.system.interrupts import dumped
 
@@ -160,6 +162,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
         ],
         translation=None if mode == GatewayMode.FORWARD else _translation(config, addresses),
         table=_table(config) if keeps else None,
+        softwire=_softwire(config, addresses.softwire) if addresses.softwire else None,
         truth=GatewayTruth(
             seed=config.seed,
             max_rate_fps=config.max_rate,
@@ -193,6 +196,11 @@ def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTran
         prefix=own.prefix if own and prefixed else None,
         mappings=own.mappings if own and mapped else None,
     )
+
+
+def _softwire(config: ReferenceConfig, softwire: Softwire) -> GatewaySoftwire:
+    addresses = SoftwireFormat.of(softwire, softwire.subscribers)
+    return GatewaySoftwire(end=softwire.end, addresses=addresses, **dict(config.softwire or {}))
 
 
 def _table(config: ReferenceConfig) -> GatewayTable:

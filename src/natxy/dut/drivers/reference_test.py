@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.reference import GatewayMode
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
-from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Translation
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Softwire, Translation
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
 
 LEFT = LinkAddresses(dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24"))
@@ -100,6 +100,18 @@ def test_every_limit_and_fault_is_requested() -> None:
     }
     assert truth["reverse"] == {"loss_ratio": 0.0, "keep_order": False}
     assert request["translation"] == {"pool": "198.19.0.1/32", "port_choice": "random"}
+
+
+@pytest.mark.parametrize("end", SoftwireEnd)
+def test_an_end_of_softwires_has_the_addresses_of_both_ends_and_its_faults(end: SoftwireEnd) -> None:
+    edge, core = IPv6Address("2001:2::e"), IPv6Address("2001:2::c")
+    own, far = (edge, core) if end == SoftwireEnd.EDGE else (core, edge)
+    softwire = Softwire(end=end, own=own, far=far, carries=())
+    config = ReferenceConfig.model_validate({"softwire": {"leak_every": 9, "accepts_any_source": True}})
+    request = gateway_of(config, AddressPlan(left=LEFT, right=RIGHT6, softwire=softwire)).softwire
+    assert request
+    assert (request.end, request.addresses.core, request.addresses.subscribers.address) == (end, core, edge)
+    assert (request.leak_every, request.option_every, request.accepts_any_source) == (9, None, True)
 
 
 def test_a_nat44_has_the_pool_of_the_plan() -> None:

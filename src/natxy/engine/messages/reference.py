@@ -13,9 +13,11 @@ from typing import Annotated
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Pair, Side
+from natxy.engine.messages.requests import SoftwireFormat
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.reference import PeriodicLoss, PortChoice, RateScope, Reordering
 from natxy.plan.model.addresses import AddressMapping
+from natxy.plan.model.terms import SoftwireEnd
 
 
 class GatewayMode(StrEnum):
@@ -53,6 +55,17 @@ class GatewayTable(Message):
     tear_down_rate_cps: float | None = None
     clear_s: float = 0.0
     flow_cost: float = 0.0
+
+
+class GatewaySoftwire(Message):
+    """The end of softwires that the gateway is, with its faults; the fields of the plan's `SoftwireFaults`."""
+
+    end: SoftwireEnd
+    addresses: SoftwireFormat
+    wrong_subscriber_every: int | None = None
+    option_every: int | None = None
+    leak_every: int | None = None
+    accepts_any_source: bool = False
 
 
 class ShareOfDelays(Message):
@@ -95,6 +108,7 @@ class GatewayApply(Message):
     links: list[GatewayLink]
     translation: GatewayTranslation | None = None
     table: GatewayTable | None = None
+    softwire: GatewaySoftwire | None = None
     truth: GatewayTruth
 
 

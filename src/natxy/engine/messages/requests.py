@@ -10,12 +10,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from natxy.addressing.map_rules import MapRule
 from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
 from natxy.plan.frames.forms import Form
 from natxy.plan.frames.mix import MOST_FRAMES
 from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
-from natxy.plan.model.terms import Family, Order, Selection
+from natxy.plan.model.addresses import Softwire
+from natxy.plan.model.terms import Family, Order, Selection, SoftwireEnd
 from natxy.plan.testbeds.ports import MOST_PAIRS
 
 
@@ -87,6 +89,21 @@ class SubscriberRule(Message):
     psid_shift: Annotated[int, Field(ge=0, le=63)] = 0
     identifier: bool = False
 
+    @classmethod
+    def of(cls, rule: MapRule) -> SubscriberRule:
+        """Returns a mapping rule as the engine computes it. The EA bits end at bit 64 of the address or before."""
+        suffix_bits = 32 - rule.ipv4.prefixlen
+        psid_shift = 64 - rule.ipv6.prefixlen - rule.ea_length
+        return cls(
+            address=rule.ipv6.network_address,
+            address_mask=(1 << suffix_bits) - 1,
+            address_shift=psid_shift + rule.psid_length,
+            psid_mask=(1 << rule.psid_length) - 1,
+            psid_drop=16 - rule.offset - rule.psid_length if rule.psid_length else 0,
+            psid_shift=psid_shift,
+            identifier=True,
+        )
+
 
 class SoftwireFormat(Message):
     """Describes the softwires of a stream: the address of the core's end, and the rule of the subscribers' ends. The
@@ -97,6 +114,15 @@ class SoftwireFormat(Message):
     hop_limit: Annotated[int, Field(ge=1, le=255)] = 64
     traffic_class: Annotated[int, Field(ge=0, le=255)] = 0
     flow_label: Annotated[int, Field(ge=0, le=0xF_FFFF)] = 0
+
+    @classmethod
+    def of(cls, softwire: Softwire, subscribers: MapRule | None) -> SoftwireFormat:
+        """Returns the addresses of both ends of softwires, of which one end is described; `subscribers` is the rule of
+        several."""
+        ends = [softwire.own, softwire.far]
+        core, edge = ends if softwire.end == SoftwireEnd.CORE else ends[::-1]
+        rule = SubscriberRule.of(subscribers) if subscribers else SubscriberRule(address=edge)
+        return cls(core=core, subscribers=rule)
 
 
 class FrameFormat(Message):

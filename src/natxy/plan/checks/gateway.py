@@ -11,6 +11,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family, Kernel, SoftwireEnd
 from natxy.plan.model.traffic import Directions, PortRange
@@ -65,6 +66,9 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     yield from _check_translated_both_ways(experiment, at)
     yield from _check_only_port(experiment, location)
     yield from _check_port_sets(experiment, at)
+    if isinstance(gateway, ReferenceConfig) and gateway.softwire:
+        text = "this gateway is no end of softwires; give a chain such as [tester, {driver: reference, softwire: {}}]"
+        yield Problem((*at, "softwire"), text)
     yield from _check_subscribers(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")

@@ -33,7 +33,7 @@ def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, l
 def _impossible(gateway: GatewayModel, kind: TranslationKind | None) -> str:
     """Says that a gateway cannot translate so, and what to do."""
     able = ", ".join(sorted(each for each in gateway.translations if each))
-    if gateway.softwire_ends:
+    if gateway.softwire_ends and not gateway.translations:
         both = f"{{driver: chain, gateways: [{gateway.driver}, {gateway.driver}]}}"
         return f"{gateway.driver} is one end of a softwire; give the other end too: `gateway: {both}`"
     if not able and not gateway.translations:

@@ -56,10 +56,6 @@ class GatewayModel(PlanModel):
     """Ends a sentence on what its driver has not met yet; None if it has measured the gateway itself."""
     on_other_machine: ClassVar[bool] = False
     """True if it needs a machine of its own, reached over ssh."""
-    is_probed: ClassVar[bool] = True
-    """False for natxy's own gateways, which do to each frame what the plan says: no frames are sent before a trial."""
-    polls: ClassVar[bool] = False
-    """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
     takes_well_known_prefix: ClassVar[bool] = True
     """False if it refuses prefixes of 64:ff9b::/47: the well-known one where IPv4 addresses are not global (RFC 6052
     §3.1), and the others, such as that of RFC 8215, at all."""
@@ -71,8 +67,6 @@ class GatewayModel(PlanModel):
     """False if it forwards only UDP."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
-    softwire_ends: ClassVar[frozenset[SoftwireEnd]] = frozenset()
-    """The ends of a softwire that it can be, beside a gateway that is the other end."""
     serves_pairs: ClassVar[bool] = False
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False
@@ -89,6 +83,22 @@ class GatewayModel(PlanModel):
     def on_one_machine(self) -> GatewayModel:
         """Returns the gateway as it is when all gateways of a chain share a machine."""
         return self
+
+    @property
+    def is_probed(self) -> bool:
+        """False for natxy's own gateways, which do to each frame what the plan says: no frames are sent before a
+        trial."""
+        return True
+
+    @property
+    def polls(self) -> bool:
+        """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
+        return False
+
+    @property
+    def softwire_ends(self) -> frozenset[SoftwireEnd]:
+        """The ends of a softwire that it can be, beside a gateway that is the other end."""
+        return frozenset()
 
     @property
     def most_subscribers(self) -> int:

@@ -36,7 +36,7 @@ _ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1}
 
 def _hop(given: GatewayModel) -> GatewayModel:
     """Returns the gateway. ValueError if it cannot stand beside another one."""
-    if not given.is_gateway or given.in_virtual_time or given.polls or given.on_other_machine:
+    if not given.is_gateway or given.in_virtual_time or given.on_other_machine:
         raise ValueError(
             f"{given.driver} cannot be one of several gateways; choose gateways that Linux runs, such as nftables or "
             "tayga"
@@ -52,6 +52,9 @@ def _with_a_gateway_between(given: tuple[GatewayModel, ...]) -> tuple[GatewayMod
         raise ValueError(
             "the tester plays one box, the first or the last; choose a gateway for the other, e.g. softwire"
         )
+    real = [each for each in given if not each.is_played]
+    if len(real) > 1 and any(each.polls for each in real):
+        raise ValueError("reference is the only gateway of a chain, beside `tester`; choose other gateways")
     return given
 
 
@@ -100,6 +103,14 @@ class ChainConfig(GatewayModel):
             driver if drivers.count(driver) == 1 else f"{driver} (gateway {number})"
             for number, driver in enumerate(drivers, 1)
         )
+
+    @property
+    def is_probed(self) -> bool:
+        return all(hop.is_probed for hop in self.hops)
+
+    @property
+    def polls(self) -> bool:
+        return any(hop.polls for hop in self.hops)
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
 from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel, Shorthand
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Count, Duration
+
+# They follow from a rule, and take no memory.
+_MOST_SUBSCRIBERS: Final = 1 << 32
 
 
 class ReferenceMode(StrEnum):
@@ -116,6 +119,19 @@ class Outages(PlanModel):
     """Time of one outage."""
 
 
+class SoftwireFaults(PlanModel):
+    """Faults of an end of softwires, in a chain with the box `tester`."""
+
+    wrong_subscriber_every: Count | None = None
+    """Every n-th packet goes to or comes from a neighbour's end of a softwire."""
+    option_every: Count | None = None
+    """Every n-th packet has a header of options between its two IP headers, as Linux adds by default."""
+    leak_every: Count | None = None
+    """Every n-th packet leaves as plain IPv4."""
+    accepts_any_source: bool = False
+    """Packets are taken out although their outer addresses are not those of the inner ones."""
+
+
 class ReferenceConfig(LimitsModel):
     """A program that forwards and translates with exact limits and faults; for `natxy calibrate`."""
 
@@ -149,6 +165,20 @@ class ReferenceConfig(LimitsModel):
     """Faults from left to right."""
     reverse: Faults = Faults()
     """Faults from right to left."""
+    softwire: SoftwireFaults | None = None
+    """Faults as an end of softwires; default: none."""
+
+    @property
+    def softwire_ends(self) -> frozenset[SoftwireEnd]:
+        return frozenset() if self.keeps_connections else frozenset(SoftwireEnd)
+
+    @property
+    def most_subscribers(self) -> int:
+        return _MOST_SUBSCRIBERS
+
+    @property
+    def most_port_ranges(self) -> int:
+        return _MOST_SUBSCRIBERS
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -45,6 +45,13 @@ HARDWARE = {
         ({"driver": "reference", "mode": "nat"}, {"kind": "memif"}, {}, "only established connections have replies"),
         ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards only UDP"),
         ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only siit"),
+        ({"driver": "reference", "softwire": {"leak_every": 9}}, {"kind": "memif"}, {}, "is no end of softwires; give"),
+        (
+            {"driver": "chain", "gateways": ["tester", {"driver": "reference", "mode": "nat"}]},
+            {"kind": "memif"},
+            {},
+            "do not fit together",
+        ),
     ],
 )
 def test_what_does_not_go_together(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from ipaddress import IPv6Address
 from typing import Any, Final
 
 from natxy.engine.messages.common import Side, StreamRole
@@ -17,7 +16,6 @@ from natxy.engine.messages.requests import (
     SoftwireFormat,
     StreamKind,
     StreamSpec,
-    SubscriberRule,
     TrialLimits,
     TrialRequest,
 )
@@ -27,7 +25,7 @@ from natxy.plan.frames.forms import Form
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.loss_tolerance import LossTolerance
-from natxy.plan.model.terms import Family, Order, SoftwireEnd
+from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import ActiveConnections, Directions
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
@@ -285,33 +283,9 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     softwire = experiment.softwire
     if softwire is None:
         return plain
-    ends = [softwire.own, softwire.far]
-    # The other end is the tester's.
-    core, edge = ends if softwire.end == SoftwireEnd.CORE else ends[::-1]
+    rule = experiment.subscribers.rule if experiment.subscribers else None
     return plain.model_copy(
-        update={
-            "arrival_form": _arrival_form(experiment, side),
-            "softwire": SoftwireFormat(core=core, subscribers=_rule(experiment, edge)),
-        }
-    )
-
-
-def _rule(experiment: Experiment, edge: IPv6Address) -> SubscriberRule:
-    """Returns how the engine computes the end of a subscriber, or the one end that there is."""
-    if experiment.subscribers is None:
-        return SubscriberRule(address=edge)
-    rule = experiment.subscribers.rule
-    suffix_bits = 32 - rule.ipv4.prefixlen
-    # The EA bits end at bit 64 of the address or before.
-    psid_shift = 64 - rule.ipv6.prefixlen - rule.ea_length
-    return SubscriberRule(
-        address=rule.ipv6.network_address,
-        address_mask=(1 << suffix_bits) - 1,
-        address_shift=psid_shift + rule.psid_length,
-        psid_mask=(1 << rule.psid_length) - 1,
-        psid_drop=16 - rule.offset - rule.psid_length if rule.psid_length else 0,
-        psid_shift=psid_shift,
-        identifier=True,
+        update={"arrival_form": _arrival_form(experiment, side), "softwire": SoftwireFormat.of(softwire, rule)}
     )
 
 
