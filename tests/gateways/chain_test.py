@@ -169,9 +169,26 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
             assert inner.ttl == experiment.ttl - len(before)
 
 
+def by_commands(outer: str) -> dict[str, Any]:
+    """Returns an end of a softwire that commands set up, whose softwire is on the interface `outer`."""
+    own = "{softwire_own}/128 encap seg6local action End.DX4 nh4 0.0.0.0 dev"
+    far = "{softwire_carries} encap seg6 mode encap.red segs {softwire_far} dev"
+    return {
+        "driver": "command",
+        "apply": [
+            ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+            ["ip", "sr", "tunsrc", "set", "{softwire_own}"],
+            f"ip route add {own} {outer}".split(),
+            f"ip route add {far} {outer}".split(),
+        ],
+    }
+
+
 @pytest.mark.parametrize(
     ("gateways", "own", "ends"),
     [
+        (("tester", by_commands("{left}")), {}, ("198.18.0.2", "198.19.0.2")),
+        ((by_commands("{right}"), "tester"), {}, ("198.18.0.2", "198.19.0.2")),
         (("tester", "softwire"), {}, ("198.18.0.2", "198.19.0.2")),
         (("softwire", "tester"), {}, ("198.18.0.2", "198.19.0.2")),
         (("tester", "softwire", "nftables"), CONNECTED, ("10.0.0.2", "198.19.0.2")),
@@ -182,7 +199,11 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
 @needs.SEG6
 @repeated
 def test_one_end_of_a_softwire_is_measured_alone(
-    gateways: tuple[str, ...], own: dict[str, Any], ends: tuple[str, str], size: int, tmp_path: Path
+    gateways: tuple[str | dict[str, Any], ...],
+    own: dict[str, Any],
+    ends: tuple[str, str],
+    size: int,
+    tmp_path: Path,
 ) -> None:
     experiment = experiment_of(gateway=chain(*gateways), frame_size=size, dont_fragment=True, **own)
     port = Side.LEFT if gateways[0] == "tester" else Side.RIGHT

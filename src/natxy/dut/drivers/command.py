@@ -70,6 +70,17 @@ class CommandGateway(Gateway[CommandConfig]):
             for mapping in translation.mappings[:1]:
                 self._meanings["{mapped_ipv4}"] = _host_or_network(mapping.ipv4)
                 self._meanings["{mapped_ipv6}"] = _host_or_network(mapping.ipv6)
+        if softwire := self.addresses.softwire:
+            self._meanings |= {"{softwire_own}": str(softwire.own), "{softwire_far}": str(softwire.far)}
+            if softwire.carries:
+                self._meanings["{softwire_carries}"] = str(softwire.carries[0])
+            if rule := softwire.subscribers:
+                self._meanings |= {
+                    "{rule_ipv4}": str(rule.ipv4),
+                    "{rule_ipv6}": str(rule.ipv6),
+                    "{rule_ea_length}": str(rule.ea_length),
+                    "{rule_offset}": str(rule.offset),
+                }
 
     def apply(self) -> None:
         # Asked once, so that a reset is no longer than its commands.

@@ -2,19 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_interface, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from natxy.addressing.map_rules import MapRule
 from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.command import CommandConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Translation
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire, Translation
+from natxy.plan.model.terms import SoftwireEnd
 from natxy.system.machine_sysctls import MachineSysctls
 
 ADDRESSES = AddressPlan(
@@ -68,6 +70,27 @@ def test_the_prefix_and_the_first_mapping_are_the_translation_s(mapping: tuple[s
     config = CommandConfig(describe=[["echo", "{prefix}", "{mapped_ipv4}", "{mapped_ipv6}"]])
     own = CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
     assert own.describe().configuration.splitlines()[1] == words
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (None, "2001:2::c 2001:2::e 198.18.0.0/24 {rule_ipv4} {rule_ea_length}"),
+        (
+            MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/24"), 12, 0),
+            "2001:2::c 2001:2::e 198.18.0.0/24 198.18.128.0/24 12",
+        ),
+    ],
+)
+def test_the_ends_of_a_softwire_and_the_rule_of_its_subscribers(rule: MapRule | None, words: str) -> None:
+    carried = (IPv4Network("198.18.0.0/24"), IPv4Network("10.0.0.0/8"))
+    own, far = IPv6Address("2001:2::c"), IPv6Address("2001:2::e")
+    softwire = Softwire(end=SoftwireEnd.CORE, own=own, far=far, carries=carried, subscribers=rule)
+    given = ["{softwire_own}", "{softwire_far}", "{softwire_carries}", "{rule_ipv4}", "{rule_ea_length}"]
+    config = CommandConfig(describe=[["echo", *given]])
+    addresses = ADDRESSES.model_copy(update={"softwire": softwire})
+    end = CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
+    assert end.describe().configuration.splitlines()[1] == words
 
 
 def test_failed_set_up_is_taken_back(tmp_path: Path) -> None:

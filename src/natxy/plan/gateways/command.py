@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from natxy.plan.gateways.base import GatewayModel
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import Duration
 
 
@@ -27,7 +27,10 @@ class CommandConfig(GatewayModel):
     In an argument, `{left}` and `{right}` are the DUT's interfaces, `{left_address}` and `{right_address}` its own
     addresses on them, `{pool}`, `{pool_first}` and `{pool_last}` the prefix of the public addresses and its ends; of a
     translation, `{prefix}` is the prefix, and `{mapped_ipv4}` and `{mapped_ipv6}` are the first mapping, without a
-    length if it is one host's; in `set_cores`, `{cores}` is the number of cores. `{env:NAME}` and `{file:/PATH}` are
+    length if it is one host's; in `set_cores`, `{cores}` is the number of cores. Of an end of a softwire,
+    `{softwire_own}` and `{softwire_far}` are both ends, `{softwire_carries}` is the first network to which packets go
+    into it, and `{rule_ipv4}`, `{rule_ipv6}`, `{rule_ea_length}` and `{rule_offset}` are the rule of the
+    `subscribers`. `{env:NAME}` and `{file:/PATH}` are
     secrets, a variable of natxy's environment and the content of a file beside natxy: they are read when the command
     runs, are not stored, and are shown as `***`.
     """
@@ -35,6 +38,9 @@ class CommandConfig(GatewayModel):
     steers_own_cores: ClassVar[bool] = True
     tables_are_known: ClassVar[bool] = False
     translations: ClassVar = frozenset({None, *TranslationKind})
+    softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    most_subscribers: ClassVar = 1 << 32
+    most_port_ranges: ClassVar = 1 << 32
     driver: Literal["command"] = "command"
     stateful: bool = False
     """The gateway keeps connections; needs `clear`."""
