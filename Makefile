@@ -156,11 +156,15 @@ lint-engine: setup-dev
 	@tools/findings.sh clang-format --dry-run -Werror $(CPP) $(HPP)
 	@$(MAKE) --no-print-directory --keep-going -j"$$(nproc)" $(TIDY)
 
-# A stamp for each file: clang-tidy takes seconds for one, and only what has changed needs it again. Two thirds of that
-# are the static analyzer's, which would find in a test only what the sanitizers find by running it.
+# The static analyzer takes two thirds of the time of clang-tidy. It would find in a test only what the sanitizers find by
+# running it, and with a sixth of its usual steps it has found all that it found with all of them, in half the time.
+TIDY_TEST := --checks='-clang-analyzer-*'
+TIDY_SOURCE := $(patsubst %,--extra-arg=%,-Xclang -analyzer-config -Xclang max-nodes=40000)
+
+# A stamp for each file, because only what has changed needs clang-tidy again.
 build/tidy/%.ok: engine/%.cpp $(HPP) .clang-tidy
 	@mkdir -p $(@D)
-	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),--checks='-clang-analyzer-*') $<
+	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),$(TIDY_TEST),$(TIDY_SOURCE)) $<
 	@touch $@
 
 format: setup-dev ## rewrite the sources as the linters want them

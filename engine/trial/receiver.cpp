@@ -103,7 +103,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
-                           static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
+                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
     Reception reception{std::move(stream), reader, {}, std::nullopt};
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
