@@ -20,6 +20,9 @@ _OWN: Final = ["proto", "110", "metric", "4096"]
 _FIRST_TABLE: Final = 110_000
 _OWN_PORTS, _NOBODYS_PORTS, _LAST_PORT = 110, 111, 112
 _LAST: Final = 65535
+_TIMEOUT_S: Final = 30.0
+# A route of 65,536 takes less, on a slow machine too.
+_COMMAND_S: Final = 0.005
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
 
 
@@ -107,16 +110,11 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
                 yield f"rule add priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
 
     def _removed(self) -> Iterator[str]:
-        own = self._softwire.own
-        if rule := self._softwire.subscribers:
-            if rule.psid_length == 0:
-                yield from (
-                    self._route("del", f"{rule.subscriber(number).ipv4}/32") for number in range(rule.subscriber_count)
-                )
-            else:
-                yield "rule flush protocol 110"
-                yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
-        yield from (self._route("del", str(network)) for network in self._softwire.carries)
+        own, rule = self._softwire.own, self._softwire.subscribers
+        if rule and rule.psid_length:
+            yield "rule flush protocol 110"
+            yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
+        yield "route flush proto 110"
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")
             yield "sr tunsrc set ::"
@@ -128,5 +126,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
         return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])
 
     def _batch(self, commands: Iterator[str], *, force: bool) -> None:
-        lines = "".join(f"{command}\n" for command in commands)
-        self.transport.run(["ip", *(["-force"] if force else []), "-batch", "-"], input=lines, check=not force)
+        lines = [f"{command}\n" for command in commands]
+        argv = ["ip", *(["-force"] if force else []), "-batch", "-"]
+        timeout_s = _TIMEOUT_S + _COMMAND_S * len(lines)
+        self.transport.run(argv, input="".join(lines), check=not force, timeout_s=timeout_s)
