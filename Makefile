@@ -202,7 +202,7 @@ built-fuzz: setup-dev
 fuzz: built-fuzz ### mutate plans, damage databases, and run every libFuzzer target, one on each core: FUZZ_SECONDS (60) each, FUZZ_SEED
 	NATXY_FUZZ_SECONDS=$(FUZZ_SECONDS) NATXY_FUZZ_SEED=$(FUZZ_SEED) .venv/bin/pytest --quiet -s -m fuzz tests/plans/mutations_test.py \
 		tests/runs/damaged_test.py
-	@tools/fuzz.sh $(FUZZ_SECONDS)
+	@$(UBSAN) tools/fuzz.sh $(FUZZ_SECONDS)
 
 kills: setup-dev jool ### end natxy at every change that it makes outside a run's folder, for an hour: is everything given back?
 	@ninja -C build/engine --quiet task_bench

@@ -25,12 +25,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     natxy::SignatureLanes signatures;
     const std::size_t alone = reader.read({&frame, 1}, signatures);
     if (reader.read(std::array{frame, frame, frame, frame}, signatures) != 4 * alone) __builtin_trap();
-    const std::uint8_t* end = judged.datagram.udp + natxy::kUdpBytes + payload_bytes;
     // A mix has the frame if its size is due. It leaves a frame with anything behind the packet to the classifier.
     const std::array payloads{payload_bytes, payload_bytes + 64, payload_bytes};
     const natxy::SizeCycle sizes(payloads);
     const natxy::FrameReader mixed(form, family, sizes, signature.run_id, signature.stream);
-    const bool due = alone == 1 && data + size == end && sizes.of(signatures.sequence[0]) == payload_bytes;
+    const bool due = alone == 1 && data + size == judged.datagram.udp + natxy::kUdpBytes + payload_bytes &&
+                     sizes.of(signatures.sequence[0]) == payload_bytes;
     natxy::SignatureLanes of_mix;
     if (mixed.read(std::array{frame, frame, frame, frame}, of_mix) != (due ? 4 : 0)) __builtin_trap();
     if (alone == 0) continue;

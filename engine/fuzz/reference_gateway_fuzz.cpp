@@ -22,7 +22,7 @@ static Gateway gateway_of(Mode mode) {
 /// Makes an end of softwires that takes out all packets for the address ::.
 static Gateway end_of(Outer sends) {
   Settings settings;
-  settings.softwire = {.sends = sends, .option_every = 2, .leak_every = 5, .accepts_any_source = true};
+  settings.softwire = {.sends = sends, .option_every = 2, .leak_every = 5, .accepts_any_subscriber = true};
   return {settings, Clock(1'000'000'000)};
 }
 

@@ -164,7 +164,7 @@ SoftwireSettings read_softwire_end(const Json& json) {
   settings.wrong_subscriber_every = read_every(reader, "wrong_subscriber_every");
   settings.option_every = read_every(reader, "option_every");
   settings.leak_every = read_every(reader, "leak_every");
-  settings.accepts_any_source = reader.flag("accepts_any_source", false);
+  settings.accepts_any_subscriber = reader.flag("accepts_any_subscriber", false);
   reader.finish();
   return settings;
 }

@@ -14,6 +14,7 @@ from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
 from natxy.calibration.wiring import Wiring
 from natxy.plan.gateways.limits import TablePolicy
+from natxy.plan.model.terms import SoftwireEnd
 from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs
 from tests.support.command import natxy
@@ -24,6 +25,7 @@ pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 UNDISTURBED = {
     "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
     *(f"table-capacity-{policy}" for policy in TablePolicy),
+    *(f"{end}-{fault}-softwire" for end in SoftwireEnd for fault in ("wrong", "headers-in", "not-in")),
 }  # fmt: skip
 
 SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)

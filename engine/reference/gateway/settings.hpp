@@ -122,10 +122,10 @@ struct Link {
 struct SoftwireSettings {
   Outer sends = Outer::from_edge;
   Softwire softwire;
-  std::uint64_t wrong_subscriber_every = 0;  // the other bit at the end of the subscriber's address
+  std::uint64_t wrong_subscriber_every = 0;  // a neighbour's end: of the next PSID, address, or bit
   std::uint64_t option_every = 0;            // a header of destination options between outer and inner header
   std::uint64_t leak_every = 0;              // the IPv4 packet without an outer header
-  bool accepts_any_source = false;           // takes out packets whose outer addresses do not belong to the inner ones
+  bool accepts_any_subscriber = false;       // takes out packets whose subscriber's end is not that of the inner ones
 };
 
 struct Settings {

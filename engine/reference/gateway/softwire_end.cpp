@@ -51,11 +51,11 @@ std::optional<Drop> SoftwireEnd::open(Frame& frame) const {
   const UdpPacket opened(frame);
   if (opened.kind() != UdpPacket::Kind::udp) return std::nullopt;
   const bool at_core = side() == Side::left;
-  const uint128 own = at_core ? destination : source;
-  const uint128 far = at_core ? source : destination;
-  if (own != settings_.softwire.core) return Drop::wrong_softwire;
-  const bool bound = far == subscriber(at_core ? opened.source() : opened.destination());
-  return bound || settings_.accepts_any_source ? std::nullopt : std::optional{Drop::wrong_softwire};
+  const uint128 core = at_core ? destination : source;
+  const uint128 edge = at_core ? source : destination;
+  if (core != settings_.softwire.core) return Drop::wrong_softwire;
+  const bool bound = edge == subscriber(at_core ? opened.source() : opened.destination());
+  return bound || settings_.accepts_any_subscriber ? std::nullopt : std::optional{Drop::wrong_softwire};
 }
 
 Frame SoftwireEnd::close(const UdpPacket& packet, Counters& counters) {
@@ -77,7 +77,8 @@ Frame SoftwireEnd::close(const UdpPacket& packet, Counters& counters) {
   store_be16(outer + 4, static_cast<std::uint16_t>(carried));
   outer[6] = optioned ? kProtocolDestinationOptions : kProtocolIpv4;
   outer[7] = softwire.hop_limit;
-  const uint128 end = subscriber(from_edge ? packet.source() : packet.destination()) ^ (wrong ? 1 : 0);
+  const Endpoint own = from_edge ? packet.source() : packet.destination();
+  const uint128 end = wrong ? neighbor(own) : subscriber(own);
   store_be128(outer + 8, from_edge ? end : softwire.core);
   store_be128(outer + 24, from_edge ? softwire.core : end);
   if (optioned) put_limit(outer + kIpv6Bytes);
@@ -91,6 +92,19 @@ uint128 SoftwireEnd::subscriber(const Endpoint& own) const {
   const auto address = static_cast<std::uint64_t>(own.address);
   const std::uint64_t port = own.port;
   return uint128{rule.high_of(address, port)} << 64 | rule.low_of(address, port);
+}
+
+uint128 SoftwireEnd::neighbor(const Endpoint& own) const {
+  const SubscriberRule& rule = settings_.softwire.subscribers;
+  Endpoint other = own;
+  if (rule.psid_mask != 0) {
+    other.port ^= static_cast<std::uint16_t>(1U << rule.psid_drop);
+  } else if (rule.address_mask != 0) {
+    other.address ^= 1;
+  } else {
+    return subscriber(own) ^ 1;
+  }
+  return subscriber(other);
 }
 
 }  // namespace natxy::reference

@@ -33,6 +33,8 @@ class SoftwireEnd {
  private:
   /// Returns the end of the subscriber that has an address and a port.
   [[nodiscard]] uint128 subscriber(const Endpoint& own) const;
+  /// Returns the end of another subscriber: of the PSID or the address that differs in its last bit.
+  [[nodiscard]] uint128 neighbor(const Endpoint& own) const;
 
   SoftwireSettings settings_;
   EveryNth wrong_subscriber_;

@@ -100,7 +100,7 @@ TEST_P(SoftwireEndTest, DropsPacketsWhoseOuterAddressesAreNotThoseOfTheInnerOnes
 }
 
 TEST_P(SoftwireEndTest, MayAcceptAnySubscribersAddress) {
-  settings.softwire->accepts_any_source = true;
+  settings.softwire->accepts_any_subscriber = true;
   Bytes spoofed = frame_of(received_form(), received_tuple(), 65);
   spoofed[kGrowth + kEthernetBytes + (at_edge() ? 24 : 8) + 15] ^= 1;
   EXPECT_TRUE(forward(softwire_side(), spoofed));
@@ -123,6 +123,10 @@ TEST_P(SoftwireEndTest, HasEachFaultAtItsTurn) {
   settings.softwire->option_every = 3;
   settings.softwire->leak_every = 5;
   const Bytes good = plain_frame<Family::ipv4>(sent_form(), 128 + kIpv6Bytes, sent_tuple(), 42, 4711);
+  // The PSID is the port without its last two bits.
+  Tuple<Family::ipv4> neighbors = sent_tuple();
+  (at_edge() ? neighbors.source_port : neighbors.destination_port) ^= 4;
+  const Bytes wrong = plain_frame<Family::ipv4>(sent_form(), 128 + kIpv6Bytes, neighbors, 42, 4711);
   for (unsigned i = 1; i <= 30; ++i) {
     const auto sent = close();
     ASSERT_TRUE(sent);
@@ -131,8 +135,10 @@ TEST_P(SoftwireEndTest, HasEachFaultAtItsTurn) {
     EXPECT_EQ(seen.outer == nullptr, i % 5 == 0) << i;
     if (seen.outer == nullptr) continue;
     EXPECT_EQ(seen.between, i % 3 == 0 ? kExtensionUnitBytes : 0) << i;
-    const std::size_t subscriber = kEthernetBytes + (at_edge() ? 8 : 24);
-    EXPECT_EQ(sent->at(subscriber + 15) ^ good[subscriber + 15], i % 2 == 0 ? 1 : 0) << i;
+    const auto subscriber = [&](const Bytes& frame) {
+      return load_be128(&frame[kEthernetBytes + (at_edge() ? 8 : 24)]);
+    };
+    EXPECT_EQ(subscriber(*sent), subscriber(i % 2 == 0 ? wrong : good)) << i;
   }
   const Counters& counters = gateway->counters(plain_side());
   EXPECT_EQ(counters.leaked, 6U);

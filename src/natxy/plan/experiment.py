@@ -34,12 +34,12 @@ from natxy.plan.model.addresses import (
     Translation,
 )
 from natxy.plan.model.base import PlanModel, Shorthand
-from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
+from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Duration, Unit, counted

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.problems import PlanProblems
+from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan

@@ -26,7 +26,6 @@ from natxy.plan.model.addresses import (
     power_of_two,
 )
 from natxy.plan.model.base import Pattern, PlanModel, Shorthand
-from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
@@ -40,6 +39,7 @@ from natxy.plan.model.terms import (
     SizeConvention,
     TranslationKind,
 )
+from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.timing import TimingPlan
 from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
 from natxy.plan.model.units import BitRate, Count, Duration

@@ -13,7 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.wire import WireConfig
-from natxy.plan.model.expect import quantity_in
+from natxy.plan.model.thresholds import quantity_in
 from natxy.system.interrupts import dumped
 from natxy.untrusted.values import problems
 

@@ -10,9 +10,9 @@ from natxy.plan.caveats import TITLES, by_kind, counts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.expect import Thresholds
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import Selection
+from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import (
     Percent,

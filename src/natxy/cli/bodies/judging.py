@@ -12,7 +12,7 @@ import rich.console
 from natxy.cli.output.file import output_file
 from natxy.errors import PlanError, ThresholdMissedError
 from natxy.export.rows import Row
-from natxy.plan.model.expect import parse_percent
+from natxy.plan.model.thresholds import parse_percent
 from natxy.plan.yaml.loading import load_plan
 from natxy.report.tables.table import Table
 from natxy.report.text.terminal import threshold_parts

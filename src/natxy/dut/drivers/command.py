@@ -73,7 +73,9 @@ class CommandGateway(Gateway[CommandConfig]):
         if softwire := self.addresses.softwire:
             self._meanings |= {"{softwire_own}": str(softwire.own), "{softwire_far}": str(softwire.far)}
             if softwire.carries:
-                self._meanings["{softwire_carries}"] = str(softwire.carries[0])
+                # The others lie within it: a link's network, and the hosts behind the link.
+                widest = min(softwire.carries, key=lambda network: network.prefixlen)
+                self._meanings["{softwire_carries}"] = str(widest)
             if rule := softwire.subscribers:
                 self._meanings |= {
                     "{rule_ipv4}": str(rule.ipv4),

@@ -75,15 +75,15 @@ def test_the_prefix_and_the_first_mapping_are_the_translation_s(mapping: tuple[s
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        (None, "2001:2::c 2001:2::e 198.18.0.0/24 {rule_ipv4} {rule_ea_length}"),
+        (None, "2001:2::c 2001:2::e 198.18.0.0/16 {rule_ipv4} {rule_ea_length}"),
         (
             MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/24"), 12, 0),
-            "2001:2::c 2001:2::e 198.18.0.0/24 198.18.128.0/24 12",
+            "2001:2::c 2001:2::e 198.18.0.0/16 198.18.128.0/24 12",
         ),
     ],
 )
 def test_the_ends_of_a_softwire_and_the_rule_of_its_subscribers(rule: MapRule | None, words: str) -> None:
-    carried = (IPv4Network("198.18.0.0/24"), IPv4Network("10.0.0.0/8"))
+    carried = (IPv4Network("198.18.0.0/24"), IPv4Network("198.18.0.0/16"))
     own, far = IPv6Address("2001:2::c"), IPv6Address("2001:2::e")
     softwire = Softwire(end=SoftwireEnd.CORE, own=own, far=far, carries=carried, subscribers=rule)
     given = ["{softwire_own}", "{softwire_far}", "{softwire_carries}", "{rule_ipv4}", "{rule_ea_length}"]

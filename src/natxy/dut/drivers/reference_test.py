@@ -107,11 +107,11 @@ def test_an_end_of_softwires_has_the_addresses_of_both_ends_and_its_faults(end: 
     edge, core = IPv6Address("2001:2::e"), IPv6Address("2001:2::c")
     own, far = (edge, core) if end == SoftwireEnd.EDGE else (core, edge)
     softwire = Softwire(end=end, own=own, far=far, carries=())
-    config = ReferenceConfig.model_validate({"softwire": {"leak_every": 9, "accepts_any_source": True}})
+    config = ReferenceConfig.model_validate({"softwire": {"leak_every": 9, "accepts_any_subscriber": True}})
     request = gateway_of(config, AddressPlan(left=LEFT, right=RIGHT6, softwire=softwire)).softwire
     assert request
     assert (request.end, request.addresses.core, request.addresses.subscribers.address) == (end, core, edge)
-    assert (request.leak_every, request.option_every, request.accepts_any_source) == (9, None, True)
+    assert (request.leak_every, request.option_every, request.accepts_any_subscriber) == (9, None, True)
 
 
 def test_a_nat44_has_the_pool_of_the_plan() -> None:

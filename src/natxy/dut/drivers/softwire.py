@@ -21,7 +21,7 @@ _FIRST_TABLE: Final = 110_000
 _OWN_PORTS, _NOBODYS_PORTS, _LAST_PORT = 110, 111, 112
 _LAST: Final = 65535
 _TIMEOUT_S: Final = 30.0
-# A route of 65,536 takes less, on a slow machine too.
+# Each of 65,536 routes takes less, on a slow machine too.
 _COMMAND_S: Final = 0.005
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
 

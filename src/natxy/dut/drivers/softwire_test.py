@@ -23,17 +23,28 @@ class Recording(LocalTransport):
     def __init__(self) -> None:
         super().__init__(MachineSysctls())
         self.batches: list[list[str]] = []
+        self.timeouts_s: list[float] = []
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
         if "-batch" in argv:
             self.batches.append((input or "").splitlines())
+            self.timeouts_s.append(timeout_s)
         return CompletedCommand(tuple(argv), 0, "", "")
 
 
 def batches(rule: MapRule) -> list[list[str]]:
     """Returns what a core runs before it sets its softwires up, and then."""
+    return installed(rule).batches
+
+
+def timeouts(rule: MapRule) -> list[float]:
+    """Returns how long these commands may take, in seconds."""
+    return installed(rule).timeouts_s
+
+
+def installed(rule: MapRule) -> Recording:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -44,7 +55,7 @@ def batches(rule: MapRule) -> list[list[str]]:
     transport = Recording()
     addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire)
     SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).install()
-    return transport.batches
+    return transport
 
 
 def rules_of(lines: list[str]) -> list[tuple[str, str, str]]:
@@ -64,6 +75,17 @@ def test_each_subscriber_with_an_address_of_its_own_has_a_route() -> None:
     assert "198.18.128.3/32 encap seg6 mode encap.red segs fd00:2:6:c000:0:c612:8003:0 dev a" in routes[3]
     assert rules_of(added) == []
     assert "rule flush protocol 110" not in removed
+    assert "route flush proto 110" in removed
+
+
+def test_many_routes_have_the_time_that_they_take() -> None:
+    addresses = IPv4Network("198.18.128.0/17")
+    few, many = (
+        timeouts(MapRule(IPv6Network("fd00:2:10::/44"), IPv4Network((addresses[0], 32 - bits)), bits, 6))[-1]
+        for bits in (1, 15)
+    )
+    assert few < 31
+    assert many > 30 + 2**15 / 1000
 
 
 def test_the_last_port_of_a_shared_address_has_a_rule_without_ports() -> None:

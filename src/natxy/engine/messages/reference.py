@@ -65,7 +65,7 @@ class GatewaySoftwire(Message):
     wrong_subscriber_every: int | None = None
     option_every: int | None = None
     leak_every: int | None = None
-    accepts_any_source: bool = False
+    accepts_any_subscriber: bool = False
 
 
 class ShareOfDelays(Message):

@@ -128,10 +128,10 @@ class SoftwireFormat(Message):
 class FrameFormat(Message):
     """Describes the frames of a stream.
 
-    `size` is in bytes on the wire, including the FCS. A list of sizes repeats, and frame n has size n of
-    it. A `form` other than `udp` names the extension headers of IPv6 frames, of 8 bytes each, or says that
-    an IPv4 packet is in an IPv6 packet; then `softwire` has its addresses. `arrival_form` is that on the other side, by
-    default the same unless the family changes.
+    `size` is in bytes on the wire, including the FCS. A list of sizes repeats, and frame n has size n of it. A `form`
+    other than `udp` names the extension headers of IPv6 frames, of 8 bytes each, or says that an IPv4 packet is in an
+    IPv6 packet; then `softwire` has its addresses. `arrival_form` is that on the other side, by default the same unless
+    the family changes.
     """
 
     form: Form = Form.UDP

@@ -40,7 +40,8 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         yield Problem(at, f"{unfit}; a loop has no gateway, which is `gateway: wire`")
     if gateway.polls:
         if testbed.has_ports and (testbed.dut_location or testbed.gateway_has_machine):
-            text = f"{gateway.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
+            polling = next(hop for hop in gateway.hops if hop.polls)
+            text = f"{polling.driver} runs beside the tester: choose `testbed: {{kind: memif}}`, or a lab"
             yield Problem(at, text)
     elif only := testbed.only_driver:
         yield Problem(at, f"{unfit}, only {only!r} does")
@@ -110,7 +111,8 @@ def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[P
     core = experiment.gateway.boxes[kinds.index(SoftwireEnd.CORE)]
     ranges = own.count * len(own.subscriber(0).ports.ranges)
     if own.count > core.most_subscribers:
-        text = f"{core.driver} takes {core.most_subscribers:,} subscribers, not {own.count:,}; give a longer `ipv4`"
+        remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
+        text = f"{core.driver} takes at most {core.most_subscribers:,} subscribers, not {own.count:,}; give {remedy}"
         yield Problem(at, text)
     elif own.share_addresses and ranges > core.most_port_ranges:
         text = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from natxy.plan.model.expect import quantity_in
 from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.thresholds import quantity_in
 from natxy.plan.written import ExperimentPlan
 
 

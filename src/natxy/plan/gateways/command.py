@@ -28,17 +28,14 @@ class CommandConfig(GatewayModel):
     addresses on them, `{pool}`, `{pool_first}` and `{pool_last}` the prefix of the public addresses and its ends; of a
     translation, `{prefix}` is the prefix, and `{mapped_ipv4}` and `{mapped_ipv6}` are the first mapping, without a
     length if it is one host's; in `set_cores`, `{cores}` is the number of cores. Of an end of a softwire,
-    `{softwire_own}` and `{softwire_far}` are both ends, `{softwire_carries}` is the first network to which packets go
-    into it, and `{rule_ipv4}`, `{rule_ipv6}`, `{rule_ea_length}` and `{rule_offset}` are the rule of the
-    `subscribers`. `{env:NAME}` and `{file:/PATH}` are
-    secrets, a variable of natxy's environment and the content of a file beside natxy: they are read when the command
-    runs, are not stored, and are shown as `***`.
+    `{softwire_own}` and `{softwire_far}` are both ends, `{softwire_carries}` is the widest network to which packets go
+    into it, and `{rule_ipv4}`, `{rule_ipv6}`, `{rule_ea_length}` and `{rule_offset}` are the rule of the `subscribers`.
+    `{env:NAME}` and `{file:/PATH}` are secrets, a variable of natxy's environment and the content of a file beside
+    natxy: they are read when the command runs, are not stored, and are shown as `***`.
     """
 
     steers_own_cores: ClassVar[bool] = True
     tables_are_known: ClassVar[bool] = False
-    translations: ClassVar = frozenset({None, *TranslationKind})
-    softwire_ends: ClassVar = frozenset(SoftwireEnd)
     most_subscribers: ClassVar = 1 << 32
     most_port_ranges: ClassVar = 1 << 32
     driver: Literal["command"] = "command"
@@ -84,6 +81,15 @@ class CommandConfig(GatewayModel):
         several = (self.apply, self.remove, self.clear, self.restart, self.set_cores, self.describe)
         single = (self.wait_ready, self.alive, self.count, self.version)
         return [*(command for each in several for command in each), *filter(None, single)]
+
+    @property
+    def translations(self) -> frozenset[TranslationKind | None]:
+        return frozenset() if self.softwire_ends else frozenset({None, *TranslationKind})
+
+    @property
+    def softwire_ends(self) -> frozenset[SoftwireEnd]:
+        asked_for = any("{softwire_" in word for command in self.commands for word in command)
+        return frozenset(SoftwireEnd) if asked_for else frozenset()
 
     @property
     def keeps_connections(self) -> bool | None:

@@ -123,13 +123,13 @@ class SoftwireFaults(PlanModel):
     """Faults of an end of softwires, in a chain with the box `tester`."""
 
     wrong_subscriber_every: Count | None = None
-    """Every n-th packet goes to or comes from a neighbour's end of a softwire."""
+    """Every n-th packet has the end of a neighbour: of the next PSID, or the next address."""
     option_every: Count | None = None
     """Every n-th packet has a header of options between its two IP headers, as Linux adds by default."""
     leak_every: Count | None = None
     """Every n-th packet leaves as plain IPv4."""
-    accepts_any_source: bool = False
-    """Packets are taken out although their outer addresses are not those of the inner ones."""
+    accepts_any_subscriber: bool = False
+    """Packets are taken out although the subscriber's end is not that of the inner address and port."""
 
 
 class ReferenceConfig(LimitsModel):

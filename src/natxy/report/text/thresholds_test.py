@@ -8,7 +8,7 @@ import pytest
 from junitparser import Failure, JUnitXml, Skipped
 
 from natxy.export.benchmark_list import benchmark_list
-from natxy.plan.model.expect import Thresholds
+from natxy.plan.model.thresholds import Thresholds
 from natxy.report.text.thresholds import document, junit, markdown
 from natxy.results.analysis.better import Better
 from natxy.results.analysis.thresholds import Judged, judge_plan

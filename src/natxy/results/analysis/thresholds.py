@@ -9,8 +9,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final
 
-from natxy.plan.model.expect import Thresholds, quantity_in
 from natxy.plan.model.repeat import LEAST_REPEAT
+from natxy.plan.model.thresholds import Thresholds, quantity_in
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import Figure
 from natxy.results.analysis.compare import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from natxy.plan.model.expect import Thresholds
+from natxy.plan.model.thresholds import Thresholds
 from natxy.report.words import thresholds
 from natxy.results.analysis.compare import SHARE_OF_BASELINE
 from natxy.results.analysis.repetitions import repetitions_needed
@@ -110,7 +110,7 @@ def test_an_experiment_without_a_result_is_undecided(tmp_path: Path) -> None:
         assert (found.answer, found.reason, found.value) == (Answer.UNDECIDED, "there is no result", None)
 
 
-def test_only_experiments_of_which_something_is_expected_have_expectations(tmp_path: Path) -> None:
+def test_only_experiments_of_which_something_is_expected_have_thresholds(tmp_path: Path) -> None:
     record = run(tmp_path, base=STEADY, nat=STEADY)
     assert thresholds_of(record) == {}
     base, nat = record.experiments

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from natxy.plan.model.expect import Thresholds, quantity_in
 from natxy.plan.model.problems import PlanProblems, field_path
+from natxy.plan.model.thresholds import Thresholds, quantity_in
 from natxy.plan.model.units import Unit
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
