@@ -222,6 +222,7 @@ bench: setup-dev portable ## measure the engine's speed, by part and beside test
 	ninja -C build/engine --quiet task_bench phase1_bench drain.so
 	for isa in $(ISAS); do ninja -C build/engine-$$isa --quiet task_bench || exit 1; done
 	.venv/bin/python -m tools.bench.peer_benchmark
+	.venv/bin/python -m tools.bench.form_benchmark
 	.venv/bin/python -m tools.bench.siitperf_benchmark
 	.venv/bin/python -m tools.bench.siitperf_start
 	.venv/bin/python -m tools.bench.isa_benchmark

@@ -78,6 +78,10 @@ def ratio_rows(machines: Sequence[Kept], table: str = "ratios", first: str = "ta
         yield f"| {' | '.join([title, *others, *cells])} |"
 
 
+def form_rows(machines: Sequence[Kept]) -> Iterable[str]:
+    return ratio_rows(machines, "forms")
+
+
 def isa_rows(machines: Sequence[Kept]) -> Iterable[str]:
     return ratio_rows(machines, "isa")
 
@@ -157,6 +161,7 @@ def wire_rows(machines: Sequence[Kept]) -> Iterable[str]:
 TABLES: Final[Mapping[str, Callable[[Sequence[Kept]], Iterable[str]]]] = {
     "conditions": condition_rows,
     "ratios": ratio_rows,
+    "forms": form_rows,
     "isa": isa_rows,
     "siitperf": siitperf_rows,
     "siitperf_start": start_rows,

@@ -142,8 +142,8 @@ class Ledger:
         except (OSError, ValidationError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is damaged, or of another version of natxy"
             raise DutError(
-                f"{self._file}, the list of what natxy has to undo, cannot be read: {reason}. Look at it, give "
-                "back by hand what it lists, and delete it"
+                f"{self._file}, the list of what natxy has to undo, cannot be read: {reason}. Undo the "
+                "listed changes by hand, then delete the file"
             ) from error
 
     def left(self) -> list[Entry]:

@@ -23,8 +23,8 @@ def mark(experiment: ExperimentRecord) -> str:
 def sentences(run: RunRecord) -> list[str]:
     """Returns a sentence for each experiment whose figures leave out lost frames."""
     return [
-        f"{experiment.name}: up to {most:,.0f} of its frames in a direction were lost, and have no delay. Its figures "
-        "are of the others: a gateway that loses the frames which wait longest looks better than one that loses none."
+        f"{experiment.name}: up to {most:,.0f} of its frames in a direction were lost. Lost frames have no delay, so "
+        "these delays may be too good."
         for experiment in run.experiments
         if (most := _most_lost(experiment))
     ]
