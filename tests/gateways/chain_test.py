@@ -26,6 +26,8 @@ from natxy.plan.gateways.linux import PortSetModel
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
+from natxy.probe.binding import send_spoofed, unchecked_binding
+from natxy.probe.frames import send_probes
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from natxy.results.records import RunState, State
 from natxy.testbeds.lab import NetnsLab
@@ -169,6 +171,9 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
             assert inner.ttl == experiment.ttl - len(before)
 
 
+SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4}
+
+
 def by_commands(outer: str) -> dict[str, Any]:
     """Returns an end of a softwire that commands set up, whose softwire is on the interface `outer`."""
     own = "{softwire_own}/128 encap seg6local action End.DX4 nh4 0.0.0.0 dev"
@@ -237,7 +242,45 @@ def test_one_end_of_a_softwire_is_measured_alone(
     }
 
 
-SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4}
+def checking(outer: str) -> dict[str, Any]:
+    """Returns such an end that drops packets whose outer source is not the other end."""
+    end = by_commands(outer)
+    rules = [
+        "add table ip6 bound",
+        "add chain ip6 bound c { type filter hook prerouting priority -300; }",
+        "add rule ip6 bound c ip6 nexthdr 4 ip6 saddr != {softwire_far} drop",
+    ]
+    return end | {"apply": [*end["apply"], *(["nft", rule] for rule in rules)]}
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "passed"),
+    [
+        (("tester", "softwire"), {}, 16),
+        (("tester", "softwire"), {"subscribers": {}}, 16),
+        (("tester", "softwire"), {"subscribers": SHARED | {"offset": 0}}, 16),
+        (("tester", "softwire", "nftables"), CONNECTED, 1),
+        (("softwire", "tester"), {}, 16),
+        (("nftables", "softwire", "tester"), CONNECTED, 16),
+        (("tester", checking("{left}")), {}, 0),
+        ((checking("{right}"), "tester"), {}, 0),
+    ],
+)
+@needs.SEG6
+@repeated
+def test_frames_of_a_neighbours_softwire_pass_only_an_end_that_does_not_check(
+    gateways: tuple[str | dict[str, Any], ...], own: dict[str, Any], passed: int, tmp_path: Path
+) -> None:
+    experiment = experiment_of(gateway=chain(*gateways), **own)
+    with set_up(experiment, tmp_path) as (_, _, engine):
+        for passage in send_probes(engine, experiment):
+            assert passage.good
+        assert send_spoofed(engine, experiment) == (16 if passed != 1 else 1, passed)
+        found = unchecked_binding(engine, experiment)
+    assert len(found) == (1 if passed else 0)
+    assert all(f"({passed} of {passed})" in caveat.text for caveat in found)
+
+
 LAST_PORTS: Final = {"source": "65500-65535", "destination": "65500-65535"}
 
 

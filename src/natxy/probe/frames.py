@@ -19,10 +19,10 @@ from natxy.procedures.common.streams import establish_request, traffic_request, 
 FRAMES: Final = 16
 # Frames of one flow that follow each other closely are those that an offload merges.
 _BURST: Final = 8
-_RATE_FPS: Final = 2000.0
+PROBE_FPS: Final = 2000.0
 # A gateway whose own neighbours are not resolved yet, or whose core is away, needs longer than a short drain.
 _DRAIN_S: Final = 0.4
-_SEED: Final = 1
+SEED: Final = 1
 
 _ETHERNET_HEADER_BYTES: Final = 14
 _IPV6_BYTES: Final = 40
@@ -49,15 +49,15 @@ def send_probes(
     many frames as `openings`, one after the other, nothing else is sent. Each `attempt` takes other ports, if the
     experiment has others: a gateway may lose one flow and forward the rest.
     """
-    probe = _probe_of(experiment, attempt)
+    probe = probe_of(experiment, attempt)
     if probe.connections:
-        request = establish_request(probe, _RATE_FPS, _SEED, pair)
+        request = establish_request(probe, PROBE_FPS, SEED, pair)
         tried: list[Passage] = []
         while not any(passage.good for passage in tried):
             if len(tried) == openings:
                 return [together(tried)]
             tried += passages(engine.run_trial(request), request.streams)
-    of_all = traffic_request(probe, probe.pair_count * _RATE_FPS, _SEED, frames=FRAMES)
+    of_all = traffic_request(probe, probe.pair_count * PROBE_FPS, SEED, frames=FRAMES)
     of_pair = [stream for stream in of_all.streams if stream.pair == pair]
     traffic = with_foreground(of_all.model_copy(update={"streams": of_pair}), lambda _: {"burst": _BURST})
     return passages(engine.run_trial(traffic), traffic.streams)
@@ -69,7 +69,8 @@ def passages(result: TrialResult, streams: list[StreamSpec]) -> list[Passage]:
     return [_passage(stream, found[stream.name], result.samples) for stream in streams]
 
 
-def _probe_of(experiment: Experiment, attempt: int) -> Experiment:
+def probe_of(experiment: Experiment, attempt: int = 0) -> Experiment:
+    """Returns the experiment with a single flow, another one for each `attempt`, and with the limits of a probe."""
     timing = experiment.timing.model_copy(
         update={
             "drain": _DRAIN_S,

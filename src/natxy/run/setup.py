@@ -21,6 +21,7 @@ from natxy.events.run import TestbedBuilt, TestbedRemoved
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.path import GatewayPath
+from natxy.probe.binding import unchecked_binding
 from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.run.caveats import caveats_of_testbed, needs
@@ -177,6 +178,7 @@ class Setups:
             )
             path.check()
             of_dut = path.caveats() if self._plan.testbed.dut_location else []
+            of_dut += unchecked_binding(tester, experiment)
             learn = path.learn
         testbed.sleep(experiment.timing.learning_pause)
         return Setup(

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares frames of other forms and sizes with plain frames that are as long: `make bench`.
+
+Both tasks run in turns on the same core: an IMIX beside frames of its mean size, a softwire's frames beside plain
+frames of the same size, frames with two extension headers beside the shortest ones. forms.json has a row for each pair.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Final
+
+from rich.console import Console
+from rich.progress import track
+
+from tools.bench.hugepages import reserved
+from tools.bench.peer_benchmark import ROUNDS, SECONDS, Ratio, beside, save_rows, show, summary
+from tools.bench.programs import task
+from tools.bench.session import machine_given_back
+from tools.bench.speed_tables import MEASURED
+
+_GOAL: Final = 0.85
+_PAIRS: Final = {
+    "imix-ipv4": "383-ipv4",
+    "imix-ipv6": "383-ipv6",
+    "options-ipv6": "",
+    "softwire-ipv4": "104-ipv4",
+}
+_PLAIN: Final = {"send": "send-addresses-ports-ipv6", "receive": "receive-ipv6"}
+
+
+def main() -> None:
+    with machine_given_back(), reserved():
+        measure()
+
+
+def measure() -> None:
+    core = min(os.sched_getaffinity(0))
+    ratios: dict[Ratio, list[float]] = {}
+    for _ in track(range(ROUNDS), "forms of frames beside plain ones", console=Console(stderr=True)):
+        for form, plain in _PAIRS.items():
+            for way, usual in _PLAIN.items():
+                name, other = f"{way}-{form}", f"{way}-{plain}" if plain else usual
+                for _, ratio in beside(partial(_fps, other, core), {name: partial(_fps, name, core)}):
+                    ratios.setdefault(Ratio(f"{name} / {other}", _GOAL), []).append(ratio)
+    rows = [summary(ratio, measured) for ratio, measured in ratios.items()]
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    save_rows("forms", rows)
+    show("forms", rows)
+
+
+def _fps(name: str, core: int) -> float:
+    return float(task(name, [core], SECONDS)["fps"])
+
+
+if __name__ == "__main__":
+    main()
