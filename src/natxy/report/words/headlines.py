@@ -71,19 +71,25 @@ def with_interval(experiment: ExperimentRecord) -> str:
 
 def rate_kind(experiment: ExperimentRecord) -> str:
     """States what the headline counts; for a bidirectional throughput also the sum of both directions, and for a mix of
-    sizes the bit rate of one direction."""
+    sizes and for frames that are longer between gateways the bit rate of one direction."""
     return _counted(experiment) + _bits(experiment) + experiment.planned.non_rfc
 
 
 def _bits(experiment: ExperimentRecord) -> str:
-    """Returns the bits of frames a second, FCS counted, of a mix of sizes without other traffic; otherwise an empty
-    text."""
+    """Returns the bits of frames a second, FCS counted, of a mix of sizes, and of frames that are longer between the
+    gateways, as in a softwire; an empty text for all others, and beside other traffic."""
     planned, summary = experiment.planned, experiment.statistics
-    if planned.mix is None or planned.background or summary is None or not per_direction(experiment):
+    # Between ends of two families, no end has the size of both.
+    more = 0 if planned.translation else max(form.bytes_longer(planned.families[0]) for form in planned.forms_of_links)
+    told = planned.mix is not None or more > 0
+    if not told or planned.background or summary is None or not per_direction(experiment):
         return ""
-    frame_bits = 8 * planned.mean_frame_size
-    rate = summary.bounded_median.text(lambda value: format_rate(frame_bits * value, "bit/s"))
-    return f" · {rate} of frames a direction"
+
+    def rate(frame_bytes: float) -> str:
+        return summary.bounded_median.text(lambda value: format_rate(8 * frame_bytes * value, "bit/s"))
+
+    inside = f", {rate(planned.mean_frame_size + more)} of longer ones in IPv6" if more else ""
+    return f" · {rate(planned.mean_frame_size)} of frames a direction{inside}"
 
 
 def _counted(experiment: ExperimentRecord) -> str:

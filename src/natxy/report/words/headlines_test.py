@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ def test_a_mix_has_its_bit_rate_and_its_sizes(tmp_path: Path) -> None:
     rows = {row["experiment"]: row for row in figure_rows(run)}
     assert (rows["mix"]["mix"], rows["mix"]["frame_size_bytes"]) == ("imix", pytest.approx(mean_bytes))
     assert (rows["one"]["mix"], rows["one"]["frame_size_bytes"]) == (None, 64)
+
+
+def test_frames_that_are_longer_in_a_softwire_have_both_bit_rates(tmp_path: Path) -> None:
+    [plain] = measured(tmp_path / "run", {"name": "x", "frame_size": 64}).experiments
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    chain = fields | {"gateway": {"driver": "chain", "gateways": ["softwire", "softwire"]}}
+    planned = resolve(Plan.model_validate({"name": "p", "experiments": [chain]})).experiments[0]
+    softwire = replace(plain, planned=planned)
+    assert plain.statistics
+    rate_fps = plain.statistics.median
+    told = (
+        f" · ≥ {8e-6 * 64 * rate_fps:.4g} Mbit/s of frames a direction, ≥ {8e-6 * 104 * rate_fps:.4g} Mbit/s of longer"
+    )
+    assert told in rate_kind(softwire)
 
 
 def test_extension_headers_are_told(tmp_path: Path) -> None:
