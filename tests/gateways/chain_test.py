@@ -26,7 +26,7 @@ from natxy.plan.gateways.linux import PortSetModel
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan
-from natxy.probe.binding import send_spoofed, unchecked_binding
+from natxy.probe.binding import binding_of
 from natxy.probe.frames import send_probes
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from natxy.results.records import RunState, State
@@ -275,10 +275,12 @@ def test_frames_of_a_neighbours_softwire_pass_only_an_end_that_does_not_check(
     with set_up(experiment, tmp_path) as (_, _, engine):
         for passage in send_probes(engine, experiment):
             assert passage.good
-        assert send_spoofed(engine, experiment) == (16 if passed != 1 else 1, passed)
-        found = unchecked_binding(engine, experiment)
-    assert len(found) == (1 if passed else 0)
-    assert all(f"({passed} of {passed})" in caveat.text for caveat in found)
+        found = binding_of(engine, experiment)
+    assert found
+    sent = 16 if passed != 1 else 1
+    assert (found.sent, found.passed) == (sent, passed)
+    assert f"{sent - passed} of {sent} probe packets" in found.facts["binding"]
+    assert [f"({passed} of {sent} probe packets)" in caveat.text for caveat in found.caveats] == [True] * bool(passed)
 
 
 LAST_PORTS: Final = {"source": "65500-65535", "destination": "65500-65535"}

@@ -343,7 +343,7 @@ def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: st
             "gateway.gateways[1]: wire cannot be one of several gateways; choose gateways that Linux runs",
         ),
         ("[linux-forward]", "gateway.gateways: expected a list of at least 2, got 1"),
-        ("[reference, nftables]", "reference is the only gateway of a chain, beside `tester`; choose other gateways"),
+        ("[reference, nftables]", "reference can only stand beside `tester`; choose other gateways"),
         ("[linux-forward, nftable]", "got 'nftable'; did you mean 'nftables'?"),
         ("[nftables, {driver: nftables, nats: false}]", "gateway.gateways[1].nats: unknown field; did you mean 'nat'?"),
         (

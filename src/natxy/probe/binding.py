@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -20,25 +21,42 @@ _ASIDE: Final = 1 << 16
 """An end that nobody has lies so far beside an end that is alone."""
 
 
-def unchecked_binding(engine: Engine, experiment: Experiment) -> list[Caveat]:
-    """Returns a caveat if a gateway takes packets out of softwires that are not those of the packets; nothing if the
-    gateway drops them, or if the tester plays no end of a softwire."""
+@dataclass(frozen=True)
+class Binding:
+    """Holds how many frames with a neighbour's address were sent to an end of a softwire, and how many passed."""
+
+    title: str
+    at_core: bool
+    sent: int
+    passed: int
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The answer for the report, whatever it is."""
+        who = "another subscriber's address" if self.at_core else "another core's address"
+        return {"binding": f"{self.sent - self.passed} of {self.sent} probe packets with {who} were dropped"}
+
+    @property
+    def caveats(self) -> list[Caveat]:
+        """A limit of the results if the end takes packets that are not its own; nothing if it drops them."""
+        if not self.passed:
+            return []
+        number = f"{self.passed} of {self.sent} probe packets"
+        if self.at_core:
+            what = (
+                f"The core takes packets with another subscriber's address out of their softwire ({number}); RFC 7596 "
+                "§6.2 and RFC 7597 §8.1 ask for a check of each packet"
+            )
+        else:
+            what = f"The edge takes packets of another end than its core out of their softwire ({number})"
+        return [limitation(f"{self.title}: {what}, so that a gateway which checks has more to do.")]
+
+
+def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
+    """Finds out what the end of a softwire does with packets of others; None if the tester plays no end of one."""
     if experiment.softwire is None:
-        return []
-    sent, passed = send_spoofed(engine, experiment)
-    if not passed:
-        return []
-    title = experiment.gateway.title
-    if experiment.forms_of_ports[0].in_softwire:
-        what = (
-            f"The core of {title} takes packets with another subscriber's address out of their softwire ({passed} of "
-            f"{sent}); RFC 7596 §6.2 and RFC 7597 §8.1 ask for a check of each packet"
-        )
-    else:
-        what = (
-            f"The edge of {title} takes packets of another end than its core out of their softwire ({passed} of {sent})"
-        )
-    return [limitation(f"{what}, so that a gateway which checks has more to do.")]
+        return None
+    return Binding(experiment.title, experiment.forms_of_ports[0].in_softwire, *send_spoofed(engine, experiment))
 
 
 def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:

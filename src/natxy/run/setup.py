@@ -21,7 +21,7 @@ from natxy.events.run import TestbedBuilt, TestbedRemoved
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
 from natxy.plan.path import GatewayPath
-from natxy.probe.binding import unchecked_binding
+from natxy.probe.binding import binding_of
 from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.run.caveats import caveats_of_testbed, needs
@@ -165,6 +165,7 @@ class Setups:
             description = testbed.engine_description()
         gateway.wait_ready()
         of_dut: list[Caveat] = []
+        found: dict[str, str] = {}
         learn = None
         if not isinstance(tester, TcpHosts) and self._plan.testbed.has_gateway:
             kind = self._plan.testbed
@@ -178,7 +179,9 @@ class Setups:
             )
             path.check()
             of_dut = path.caveats() if self._plan.testbed.dut_location else []
-            of_dut += unchecked_binding(tester, experiment)
+            if binding := binding_of(tester, experiment):
+                of_dut += binding.caveats
+                found |= binding.facts
             learn = path.learn
         testbed.sleep(experiment.timing.learning_pause)
         return Setup(
@@ -189,7 +192,7 @@ class Setups:
             dut_cores=testbed.gateway_cores,
             engine_info=engine_info,
             description=testbed.description() | description,
-            dut_description=testbed.dut_description() | self._why_again(),
+            dut_description=testbed.dut_description() | self._why_again() | found,
             caveats=[*caveats_of_testbed(testbed, experiment), *of_dut],
             dut_hardware=testbed.dut_hardware(),
             learn=learn,

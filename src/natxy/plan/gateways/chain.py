@@ -54,7 +54,7 @@ def _with_a_gateway_between(given: tuple[GatewayModel, ...]) -> tuple[GatewayMod
         )
     real = [each for each in given if not each.is_played]
     if len(real) > 1 and any(each.polls for each in real):
-        raise ValueError("reference is the only gateway of a chain, beside `tester`; choose other gateways")
+        raise ValueError("reference can only stand beside `tester`; choose other gateways")
     return given
 
 

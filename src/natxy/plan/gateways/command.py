@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+import re
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,14 +12,22 @@ from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import Duration
 
+_OF_PATH: Final = frozenset({
+    "pool", "pool_first", "pool_last", "mapped_ipv4", "mapped_ipv6", "softwire_own", "softwire_far",
+    "softwire_carries", "rule_ipv4", "rule_ipv6", "rule_ea_length", "rule_offset",
+})  # fmt: skip
 
-def _without_nul(word: str) -> str:
+
+def _known(word: str) -> str:
     if "\0" in word:
         raise ValueError("expected text without a NUL, which no word of a command can have")
+    for name in re.findall(r"\{((?:pool|mapped|softwire|rule)_\w+)\}", word):
+        if name not in _OF_PATH:
+            raise ValueError(f"{{{name}}} stands for nothing; expected one of {', '.join(sorted(_OF_PATH))}")
     return word
 
 
-Command = Annotated[list[Annotated[str, AfterValidator(_without_nul)]], Field(min_length=1)]
+Command = Annotated[list[Annotated[str, AfterValidator(_known)]], Field(min_length=1)]
 
 
 class CommandConfig(GatewayModel):
