@@ -29,9 +29,9 @@ std::size_t leading(std::span<const std::uint64_t> numbers, std::uint64_t step) 
 /// those were due that left the window.
 void note_marked(const SequenceWindow& window, const Receiver::Stream& expected, const PauseMarks& marks,
                  StreamReport& stream) {
-  stream.near_pauses = marks.frames(expected.schedule);
+  stream.near_pauses = marks.frames(expected.schedule, 0, stream.due(expected.frames));
   stream.lost_near_pauses = window.forgotten();
-  window.for_each_lost(expected.frames, [&](std::uint64_t first, std::uint64_t end) {
+  window.for_each_lost(stream.due(expected.frames), [&](std::uint64_t first, std::uint64_t end) {
     if (end - first == 1) {
       stream.lost_near_pauses += static_cast<std::uint64_t>(marks.at(expected.schedule.due_at(first)));
     } else {
@@ -65,7 +65,7 @@ void note_bursts(const SequenceWindow& window, const Receiver::Stream& expected,
   const std::uint64_t apart = expected.schedule.due(expected.schedule.start() + clock.ticks(kApart_s));
   LostBursts bursts(std::max<std::uint64_t>(2, apart));
   LostStride stride;
-  window.for_each_lost(expected.frames, [&](std::uint64_t first, std::uint64_t end) {
+  window.for_each_lost(stream.due(expected.frames), [&](std::uint64_t first, std::uint64_t end) {
     stride.add(first, end);
     if (!bursts.full()) bursts.add(first, end);
   });
@@ -105,6 +105,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
     const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
                              static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
     Reception reception{std::move(stream), reader, {}, std::nullopt};
+    if (reception.stream.loss_watch) next_look_ = 0;
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
   }
@@ -154,6 +155,25 @@ void Receiver::Statistics::note_silence(std::uint64_t now) {
 
 void Receiver::poll() {
   for (Queue& queue : queues_) poll(queue);
+  if (const std::uint64_t now = queues_.front().polled; now >= next_look_) watch_loss(now);
+}
+
+/// Finds out whether a stream has certainly lost too many frames. What was missing a while ago, although later frames
+/// had arrived, is lost, but for as many frames as have come out of order since.
+void Receiver::watch_loss(std::uint64_t now) {
+  next_look_ = ~std::uint64_t{0};
+  for (Reception& reception : receptions_) {
+    if (!reception.stream.loss_watch || !reception.statistics) continue;
+    const LossWatch& watch = *reception.stream.loss_watch;
+    const Counts& counts = reception.counts;
+    Missing& before = reception.missing;
+    if (now >= before.at + watch.patience) {
+      const std::uint64_t late = counts.reordered - before.reordered;
+      if (before.frames > watch.tolerated + late) lost_too_many_.store(true, std::memory_order_relaxed);
+      before = {now, reception.statistics->window.next() - counts.received - counts.timed_out, counts.reordered};
+    }
+    next_look_ = std::min(next_look_, before.at + watch.patience);
+  }
 }
 
 void Receiver::poll(Queue& queue) {
@@ -352,9 +372,10 @@ void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& ma
       stream.duplicate += both;
     }
     const Stream& expected = all.receptions_[i].stream;
-    stream.lost = statistics.window.lost(expected.frames);
+    const std::uint64_t due = stream.due(expected.frames);
+    stream.lost = statistics.window.lost(due);
     if (stream.lost) {
-      stream.lost_sample = sample_of_lost(statistics.window, expected.frames);
+      stream.lost_sample = sample_of_lost(statistics.window, due);
       note_bursts(statistics.window, expected, all.clock_, stream);
     }
     if (marks.any()) note_marked(statistics.window, expected, marks, stream);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,13 @@ class Receiver final : public Task {
   /// The longest stream whose every frame several receivers of a port can remember, in 1 GiB each.
   static constexpr std::uint64_t kLongestShared = std::uint64_t{1} << 33;
 
+  /// Says when a stream has certainly lost too many frames: more than `tolerated`, each of which a later frame preceded
+  /// by at least `patience` ticks. One task sends all frames of the stream, so that a later frame left later.
+  struct LossWatch {
+    std::uint64_t tolerated;
+    std::uint64_t patience;
+  };
+
   /// Describes a stream of the trial. `expected` is true if it ends at this port.
   struct Stream {
     bool expected = false;
@@ -48,6 +56,7 @@ class Receiver final : public Task {
     std::uint64_t timeout = kMask48;      // ticks of delay up to which a frame is in time; no delay is longer than this
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
     Softwire softwire{};                  // in which it arrives, if its form has one
+    std::optional<LossWatch> loss_watch{};  // none: nobody asks whether it has lost too many
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
@@ -70,6 +79,9 @@ class Receiver final : public Task {
   void postpone(std::uint64_t ticks) override { start_ += ticks; }
 
   [[nodiscard]] std::uint64_t received_so_far() const { return received_.get(); }
+  /// Returns whether a stream with a LossWatch has certainly lost too many frames. Other threads may read it at any
+  /// time.
+  [[nodiscard]] bool lost_too_many() const { return lost_too_many_.load(std::memory_order_relaxed); }
   /// Adds the results of all receivers of a port to the reports. `marks` are those of all senders. Call it once, after
   /// the workers have stopped.
   static void report(std::span<Receiver* const> receivers, const PauseMarks& marks, TrialReport& trial,
@@ -105,11 +117,19 @@ class Receiver final : public Task {
     std::uint64_t misrouted = 0;
     std::uint64_t beyond_window = 0;
   };
+  /// Holds what was missing at one moment: the frames that later ones had overtaken, and how many of such frames had
+  /// come after all.
+  struct Missing {
+    std::uint64_t at = 0;  // tick
+    std::uint64_t frames = 0;
+    std::uint64_t reordered = 0;
+  };
   struct Reception {
     Stream stream;
     FrameReader reader;
     Counts counts;
     std::optional<Statistics> statistics;
+    Missing missing{};
   };
 
   struct Queue {
@@ -121,6 +141,7 @@ class Receiver final : public Task {
   using Frame = FrameReader::Frame;
 
   void poll(Queue& queue);
+  void watch_loss(std::uint64_t now);
   void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   std::size_t take_plain(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   void take_odd(Queue& queue, Frame frame, std::uint64_t now);
@@ -137,6 +158,8 @@ class Receiver final : public Task {
   Clock clock_;
   OwnLines<Reception> receptions_;
   Counter received_;
+  std::uint64_t next_look_ = ~std::uint64_t{0};  // tick at which to look for losses again; never, if no stream asks
+  std::atomic<bool> lost_too_many_ = false;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -57,6 +58,10 @@ struct LostSample {
 };
 
 struct StreamReport {
+  /// Returns how many frames the trial was to send, of `planned` ones: in a trial that ended early, those that it sent.
+  [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent : planned; }
+
+  bool ended_early = false;  // because a stream of the trial had certainly lost too many
   std::uint64_t sent = 0;
   std::uint64_t received = 0;   // in time
   std::uint64_t timed_out = 0;  // arrived after the stream's frame time-out, and count as lost
@@ -118,6 +123,8 @@ struct TrialReport {
   std::optional<std::string> suspended;  // the machine was, and how this was noticed
   std::vector<ForeignSample> samples;
   std::vector<CoreSpeed> dut_cores;
+
+  [[nodiscard]] bool ended_early() const { return std::ranges::any_of(streams, &StreamReport::ended_early); }
 };
 
 }  // namespace natxy

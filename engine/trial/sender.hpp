@@ -51,7 +51,7 @@ class Sender final : public Task {
     const std::uint64_t now = now_ticks();
     note_pause(now);
     if (now < setup_.schedule.start()) return;
-    if (now > setup_.give_up_at) {
+    if (now > setup_.give_up_at || halted_.load(std::memory_order_relaxed)) {
       give_up(now);
       return;
     }
@@ -65,6 +65,9 @@ class Sender final : public Task {
     setup_.give_up_at += ticks;
     setup_.schedule.postpone(ticks);
   }
+
+  /// Leaves the remaining frames unsent. Another thread may call it.
+  void halt() { halted_.store(true, std::memory_order_relaxed); }
 
   [[nodiscard]] bool done() const { return done_; }
   /// Returns the tick at which the last frame left or was given up. Valid once `done`.
@@ -131,7 +134,8 @@ class Sender final : public Task {
     done_ = true;
   }
 
-  /// Ends sending because the port or the core was too slow for too long. The remaining frames stay unsent.
+  /// Ends sending because the port or the core was too slow for too long, or because it was told to. The remaining
+  /// frames stay unsent.
   void give_up(std::uint64_t now) {
     const std::uint64_t next_due = setup_.schedule.due_at(sequence_of(sent_.get()));
     overrun_ = now > next_due ? now - next_due : 0;
@@ -225,6 +229,7 @@ class Sender final : public Task {
   std::size_t pending_end_ = 0;
   Counter sent_;
   std::atomic<bool> done_ = false;
+  std::atomic<bool> halted_ = false;
   std::uint64_t finished_at_ = 0;
   std::uint64_t last_poll_ = 0;
   std::uint64_t refused_at_ = 0;

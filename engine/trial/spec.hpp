@@ -115,6 +115,7 @@ struct TrialSpec {
   std::uint64_t seed = 0;
   double drain_s = 2;
   bool drain_ends_early = false;  // as soon as every frame has arrived
+  bool ends_early = false;        // as soon as a stream has certainly lost more than it tolerates
   Limits limits;
   std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
   bool phase1 = false;                       // the responder's state table records the four-tuples that arrive

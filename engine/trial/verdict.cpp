@@ -18,7 +18,8 @@ void set(TrialReport& report, Verdict verdict, Cause cause, std::string reason) 
 }
 
 std::uint64_t lost(const StreamSpec& spec, const StreamReport& stream) {
-  return spec.frames - std::min(spec.frames, stream.received);
+  const std::uint64_t due = stream.due(spec.frames);
+  return due - std::min(due, stream.received);
 }
 
 const PortReport* port_of(const TrialReport& report, Place place) {
@@ -57,8 +58,9 @@ LossByPause by_pause(const StreamSpec& spec, const StreamReport& stream) {
   LossByPause loss;
   loss.near = std::min(missing, stream.lost_near_pauses + stream.timed_out);
   loss.apart = missing - loss.near;
-  const auto near_frames = static_cast<double>(std::min(stream.near_pauses, spec.frames));
-  const double apart_frames = static_cast<double>(spec.frames) - near_frames;
+  const std::uint64_t due = stream.due(spec.frames);
+  const auto near_frames = static_cast<double>(std::min(stream.near_pauses, due));
+  const double apart_frames = static_cast<double>(due) - near_frames;
   loss.steady = loss.apart > 0 &&
                 static_cast<double>(loss.apart) * near_frames >= nearly * static_cast<double>(loss.near) * apart_frames;
   return loss;
@@ -67,8 +69,9 @@ LossByPause by_pause(const StreamSpec& spec, const StreamReport& stream) {
 /// Describes a stream's lost frames, those of them that arrived late or corrupt, and whether the loss is tolerated.
 std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
-  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(spec.frames),
-                                 100.0 * static_cast<double>(missing) / static_cast<double>(spec.frames));
+  const std::uint64_t due = stream.due(spec.frames);
+  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(due),
+                                 100.0 * static_cast<double>(missing) / static_cast<double>(due));
   if (spec.frame_timeout_s && stream.timed_out > 0) {
     loss += fmt::format(", {} came later than {:g} ms", frames(stream.timed_out), *spec.frame_timeout_s * 1e3);
   }
@@ -97,7 +100,7 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const StreamReport& stream = report.streams[index];
   const double planned_s = static_cast<double>(asked.frames) / asked.rate_fps;
   const double bound_s = spec.limits.overrun_s(planned_s);
-  const std::uint64_t unsent = asked.frames - stream.sent;
+  const std::uint64_t unsent = stream.due(asked.frames) - stream.sent;
   const double overrun_s = clock.seconds(stream.pacing.overrun);
   if (unsent == 0 && overrun_s <= bound_s) return false;
 
@@ -171,7 +174,8 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const LossByPause pauses = by_pause(asked, report.streams[i]);
     const double spoilt = pauses.steady ? std::min(burst_frames, static_cast<double>(pauses.near)) : burst_frames;
     if (too_many > absent || static_cast<double>(too_many) > drops + spoilt) {
-      set(report, Verdict::fail, Cause::loss, describe_losses(spec, report));
+      const std::string_view early = report.ended_early() ? "; then the trial was ended" : "";
+      set(report, Verdict::fail, Cause::loss, fmt::format("{}{}", describe_losses(spec, report), early));
       return;
     }
     if (drops >= spoilt) {
@@ -196,7 +200,10 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
                     asked.name, backlog_s * 1e3, *asked.max_backlog_s * 1e3));
     return;
   }
-  if (const std::string losses = describe_losses(spec, report); !losses.empty()) {
+  if (report.ended_early()) {
+    set(report, Verdict::invalid, Cause::aborted,
+        "the trial was ended because frames were lost, and they arrived after all");
+  } else if (const std::string losses = describe_losses(spec, report); !losses.empty()) {
     set(report, Verdict::pass, Cause::loss, losses);
   } else {
     set(report, Verdict::pass, Cause::lossless, "every frame arrived");

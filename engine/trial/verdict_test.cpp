@@ -394,5 +394,27 @@ TEST_F(VerdictTest, ASuspensionIsTheReasonWhateverElseItCaused) {
   expect(Verdict::invalid, Cause::suspended);
 }
 
+TEST_F(VerdictTest, FramesThatArriveAfterTheTrialWasEndedMakeItInvalid) {
+  report.streams[0].ended_early = true;
+  report.streams[0].sent = report.streams[0].received = 10;
+  expect(Verdict::invalid, Cause::aborted);
+}
+
+TEST_F(VerdictTest, ATrialThatEndedEarlyFailsByTheFramesThatWereSent) {
+  report.streams[0].ended_early = true;
+  report.streams[0].sent = 2'000;
+  report.streams[0].received = 1'998;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 2 of 2,000 frames lost (0.1000 %); then the trial was ended");
+}
+
+TEST_F(VerdictTest, ATrialThatEndedEarlyIsInvalidWhereTheTesterWasLate) {
+  report.streams[0].ended_early = true;
+  report.streams[0].sent = 2'000;
+  report.streams[0].received = 1'998;
+  report.streams[0].pacing.overrun = 20'000'000;
+  expect(Verdict::invalid, Cause::late);
+}
+
 }  // namespace
 }  // namespace natxy

@@ -203,6 +203,7 @@ TrialRequest read_trial(const Json& params) {
   spec.seed = reader.whole("seed", 0, kMost64);
   spec.drain_s = reader.number("drain_s", 0, 60, 2);
   spec.drain_ends_early = reader.flag("drain_ends_early", false);
+  spec.ends_early = reader.flag("ends_early", false);
   spec.limits = read_limits(reader);
   if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   request.delay_histogram = reader.flag("delay_histogram", false);

@@ -35,9 +35,10 @@ void trim(std::vector<std::uint64_t>& per_second, std::size_t seconds) {
 }  // namespace
 
 TrialReport collect_report(const TrialSpec& spec, const Clock& clock, std::uint64_t start,
-                           std::span<const Worker> workers, const PortWatch& ports) {
+                           std::span<const Worker> workers, const PortWatch& ports, bool ended_early) {
   TrialReport report;
   report.streams.resize(spec.streams.size());
+  for (StreamReport& stream : report.streams) stream.ended_early = ended_early;
   report.ports = ports.reports();
   PauseMarks marks = spec.pause_marks(clock);
   std::vector<std::vector<Receiver*>> receivers(report.ports.size());

@@ -249,6 +249,68 @@ TEST(Ending, WithoutLeaveToEndEarlyTheDrainHasItsFullLength) {
   EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
 }
 
+/// Makes a trial of `frames` frames that ends as soon as it has lost too many.
+TrialSpec impatient(std::uint64_t frames, double max_loss_ratio = 0) {
+  TrialSpec spec = trial({forward(frames)});
+  spec.streams[0].max_loss_ratio = max_loss_ratio;
+  spec.drain_s = kShortDrain_s;
+  spec.ends_early = true;
+  return spec;
+}
+
+TEST(EarlyEnding, ATrialEndsWhenAFrameIsCertainlyLost) {
+  RingBed bed;
+  bed.treat = [frames = 0](Side, Bytes) mutable { return ++frames == 10 ? 0 : 1; };
+  TrialReport report;
+  constexpr std::uint64_t frames = 1'000'000;
+  EXPECT_LT(seconds_of([&] { report = bed.run(impatient(frames)); }), frames / kRate_fps / 2);
+  const StreamReport& stream = report.streams[0];
+  EXPECT_EQ(report.cause, Cause::loss) << report.reason;
+  EXPECT_TRUE(stream.ended_early);
+  // Every frame that had left has been waited for.
+  EXPECT_EQ(stream.sent - stream.received, 1U);
+  EXPECT_EQ(stream.lost, (LostRange{9, 9}));
+  EXPECT_EQ(report.reason.find("forward: 1 of "), 0U) << report.reason;
+}
+
+TEST(EarlyEnding, AToleratedLossLeavesTheTrialItsLength) {
+  RingBed bed;
+  bed.treat = [frames = 0](Side, Bytes) mutable { return ++frames == 10 ? 0 : 1; };
+  constexpr std::uint64_t frames = 40'000;
+  const TrialReport report = bed.run(impatient(frames, 1.0 / frames));
+  EXPECT_EQ(report.verdict, Verdict::pass) << report.reason;
+  EXPECT_EQ(report.streams[0].received, frames - 1);
+}
+
+/// Returns the report of a trial whose tenth frame comes later than others, and before it counts as lost.
+TrialReport with_a_late_frame(std::uint64_t frames) {
+  RingBed bed;
+  std::vector<std::uint8_t> held;
+  std::optional<Stopwatch> watch;
+  bed.treat = [&, frames = 0](Side, Bytes frame) mutable {
+    if (++frames != 10) return 1;
+    held.assign(frame.begin(), frame.end());
+    watch.emplace();
+    return 0;
+  };
+  bed.observe = [&] {
+    if (held.empty() || watch->elapsed_s() < kShortDrain_s / 4) return;
+    bed.inject(Side::right, held);
+    held.clear();
+  };
+  return bed.run(impatient(frames));
+}
+
+TEST(EarlyEnding, ALateFrameIsNotLost) {
+  constexpr std::uint64_t frames = 40'000;
+  TrialReport report = with_a_late_frame(frames);
+  // On a busy machine, the frame may come so late that it counts as lost.
+  for (int again = 0; again < 4 && report.streams[0].ended_early; ++again) report = with_a_late_frame(frames);
+  EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
+  EXPECT_EQ(report.streams[0].received, frames);
+  EXPECT_EQ(report.streams[0].reordered, 1U);
+}
+
 TEST(Schedule, IsNeverStretched) {
   // The sender is held up for far longer than the ring buffers frames, yet all frames leave before the last one is due.
   RingBed bed(1, 1, Medium::nic);

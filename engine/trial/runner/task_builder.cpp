@@ -13,6 +13,8 @@ namespace {
 // longest.
 constexpr double kGrace_s = 1.0;
 constexpr double kGraceShare = 0.1;
+// A frame that others overtook so long ago is lost, even if the drain is shorter.
+constexpr double kLeastPatience_s = 0.1;
 
 }  // namespace
 
@@ -111,6 +113,15 @@ std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Po
   return with_layout(spec.form, connections.family_of(spec), made);
 }
 
+/// Returns whether one task sends all frames of a stream, in order, and one receives them.
+bool TaskBuilder::is_in_order(std::size_t stream) const {
+  return std::ranges::all_of(resources_.ports, [&](const auto& port) {
+    const Place place = port->options().place();
+    return (place != spec_.streams[stream].from() && place != spec_.streams[stream].to()) ||
+           port->options().queues == 1;
+  });
+}
+
 /// Describes the trial's streams to a receiver at `port`.
 std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
   std::vector<Receiver::Stream> streams;
@@ -123,10 +134,14 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     payloads.reserve(stream.frame_sizes.size());
     for (const std::size_t size : stream.frame_sizes) payloads.push_back(layout.payload_bytes(size));
     const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
+    std::optional<Receiver::LossWatch> watch;
+    if (spec_.ends_early && expected && is_in_order(i)) {
+      watch = {stream.tolerated_loss(), resources_.clock.ticks(std::max(spec_.drain_s, kLeastPatience_s))};
+    }
     streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),
                        stream.frames, SizeCycle(payloads), stream.tagged, stream.ipdv,
                        expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
-                       stream.schedule(resources_.clock), stream.softwire});
+                       stream.schedule(resources_.clock), stream.softwire, watch});
   }
   return streams;
 }

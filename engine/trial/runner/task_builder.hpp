@@ -35,6 +35,7 @@ class TaskBuilder {
   [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
                                        double rate_fps, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const;
+  [[nodiscard]] bool is_in_order(std::size_t stream) const;
   [[nodiscard]] std::vector<Receiver::Stream> streams_at(const Port& port) const;
 
   const TrialSpec& spec_;

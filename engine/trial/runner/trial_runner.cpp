@@ -88,13 +88,15 @@ class TrialRun {
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
-    watch_until({schedules_end()}, [&] { return all_sent() || now_ticks() > given_up; });
+    watch_until({schedules_end()}, [&] { return all_sent() || lost_too_many() || now_ticks() > given_up; });
+    const bool early = going && !all_sent() && lost_too_many();
+    if (early) halt_senders();
     dut_cores.finish();
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
     const std::uint64_t drain_start = now_ticks();
-    const std::uint64_t drained = drain_start + resources_.clock.ticks(all_sent() ? spec_.drain_s : 0);
+    const std::uint64_t drained = drain_start + resources_.clock.ticks(early || all_sent() ? spec_.drain_s : 0);
     watch_until({drain_start, drained},
-                [&] { return now_ticks() >= drained || (spec_.drain_ends_early && all_arrived()); });
+                [&] { return now_ticks() >= drained || (spec_.drain_ends_early && all_arrived(early)); });
     if (const auto stuck = stop_workers()) {
       throw WorkerStuck(
           fmt::format("the worker on core {} does not stop: a port's driver does not return, or the worker had no CPU "
@@ -102,7 +104,7 @@ class TrialRun {
                       rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
     clocks.suspended();
-    TrialReport found = report(ports, clocks.why(), !going);
+    TrialReport found = report(ports, clocks.why(), !going, early);
     found.dut_cores = dut_cores.stop();
     return found;
   }
@@ -148,11 +150,25 @@ class TrialRun {
     return all;
   }
 
+  /// Returns whether a stream has certainly lost more frames than it may, so that the trial cannot pass any more.
+  [[nodiscard]] bool lost_too_many() const {
+    return std::ranges::any_of(workers_, [](const Worker& worker) {
+      return std::ranges::any_of(worker.receivers, [](const auto& receiver) { return receiver.task->lost_too_many(); });
+    });
+  }
+
+  /// Ends all streams, and waits until their senders have noticed.
+  void halt_senders() const {
+    for_each_sender([](Sender& sender) { sender.halt(); });
+    const std::uint64_t latest = now_ticks() + resources_.clock.ticks(kNotice_s);
+    while (!all_sent() && now_ticks() < latest) std::this_thread::sleep_for(kReadyInterval);
+  }
+
   /// Returns whether every frame of every stream has arrived. Receivers count duplicates apart; a duplicate arrives in
   /// the queue of its original, because both have the same four-tuple.
-  [[nodiscard]] bool all_arrived() const {
+  [[nodiscard]] bool all_arrived(bool early) const {
     const TrialProgress now = progress();
-    return now.received >= now.planned;
+    return now.received >= (early ? now.sent : now.planned);
   }
 
   [[nodiscard]] std::uint64_t senders_give_up_at() const {
@@ -199,8 +215,8 @@ class TrialRun {
   /// Returns the connections that a stream of phase 1 makes.
   Connections& learned(std::size_t stream) { return connections_[spec_.streams[stream].pair]; }
 
-  TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted) {
-    TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports);
+  TrialReport report(const PortWatch& ports, const std::optional<std::string>& suspended, bool aborted, bool early) {
+    TrialReport report = collect_report(spec_, resources_.clock, start_, workers_, ports, early);
     report.run_id = run_id_;
     report.began = start_;
     report.suspended = suspended;

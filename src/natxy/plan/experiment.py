@@ -365,6 +365,12 @@ class Experiment(PlanModel):
         return goal.final_trial + self.starting_s if goal and goal.final_trial else self.traffic_s
 
     @property
+    def ends_early(self) -> bool:
+        """True if a trial ends as soon as it has lost too many frames. A search that steers by loss needs all of it."""
+        binary = self.search is not None and self.search.kind == "binary"
+        return binary and self.procedure.ends_early and self.timing.ends_early
+
+    @property
     def non_rfc(self) -> str:
         """The mark of a result whose search allows what RFC 2544 and RFC 9693 do not, to be printed after it; empty if
         none does."""

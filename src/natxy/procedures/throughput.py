@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
@@ -19,6 +20,10 @@ class Throughput(Procedure[ThroughputConfig]):
 
 
 def throughput_step(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
-    """Runs one trial at the attempt's rate, for the duration that the search asks for."""
+    """Runs one trial at the attempt's rate, for the duration that the search asks for, or until it cannot pass."""
     experiment = timed(repetition.experiment, attempt)
-    return traffic_step(repetition, attempt, lambda seed: traffic_request(experiment, attempt.rate, seed))
+
+    def request(seed: int) -> TrialRequest:
+        return traffic_request(experiment, attempt.rate, seed).model_copy(update={"ends_early": experiment.ends_early})
+
+    return traffic_step(repetition, attempt, request)

@@ -238,6 +238,9 @@ class TrialRequest(Message):
     wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
     the next trial. `delay_histogram` requests histograms of delays, of their variation and of the lateness of sending.
 
+    With `ends_early` the trial ends as soon as a stream has certainly lost more frames than it may: each of them was
+    preceded by a later one at least `drain_s` ago. Frames that have left are then waited for, as at any end.
+
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
     as it can when that has passed or is None. The result's `began_ns` says when it did.
 
@@ -251,6 +254,7 @@ class TrialRequest(Message):
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False
+    ends_early: bool = False
     limits: TrialLimits = TrialLimits()
     delay_histogram: bool = False
     begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None

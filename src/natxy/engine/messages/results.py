@@ -154,7 +154,8 @@ class Silence(Message):
 class StreamResult(Message):
     """The counters of one stream.
 
-    `received` counts distinct frames; `lost` is planned − received. `timed_out` distinct frames arrived after the
+    `planned` are the frames of the request, or those sent if the trial ended early. `received` counts distinct frames;
+    `lost` is planned − received. `timed_out` distinct frames arrived after the
     stream's `frame_timeout_s`: they count as lost, but their delays are known, and they are neither `first_lost` nor
     `last_lost`. `corrupt` frames have the tester's signature and a wrong checksum or length. `misrouted` frames arrived
     on the wrong port, or with a four-tuple that this stream never sent. Late frames of earlier trials are counted in
@@ -273,6 +274,7 @@ class TrialResult(Message):
     cause: Cause
     reason: str
     duration_s: Real
+    ended_early: bool = Field(default=False, description="before all frames were sent, because the loss was certain")
     began_ns: Whole | None = Field(
         default=None, description="the trial's start on the engine's clock; null if the request has no `begin_at_ns`"
     )

@@ -30,6 +30,8 @@ class TimingPlan(PlanModel):
     """Wait for residual frames (RFC 2544 §23)."""
     drain_ends_early: bool | None = None
     """Whether a trial ends once all its frames have arrived."""
+    ends_early: bool | None = None
+    """Whether a trial of a binary search for a throughput ends once it has lost too many frames."""
     settle: Duration | None = None
     """Rest before a trial (RFC 2544 §23), doubled before each further attempt, up to 2 s."""
     learning_frames: bool | None = None
@@ -53,6 +55,7 @@ class Timing(PlanModel):
     trial: Duration
     drain: Duration
     drain_ends_early: bool = False
+    ends_early: bool = True
     settle: Duration
     learning_frames: bool = False
     learning_pause: Duration

@@ -68,6 +68,9 @@ class ProcedureDeclaration(PlanModel):
     expects_loss: ClassVar[bool] = False
     """True if frames are lost while it measures what it should, so that lost frames are no failure."""
 
+    ends_early: ClassVar[bool] = False
+    """True if all that a trial has to tell is whether it lost too many frames."""
+
     pairs_frames: ClassVar[bool] = False
     """True if it compares each frame with the next, so that one core has to receive all frames of a stream."""
 

@@ -20,3 +20,4 @@ class ThroughputConfig(FrameTimeout):
     takes: ClassVar = OF_NETWORK_FLOWS | {"search", "loss_tolerance", "baseline"}
     takes_mlrsearch: ClassVar = True
     sustained: ClassVar = True
+    ends_early: ClassVar = True

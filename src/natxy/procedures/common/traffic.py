@@ -72,7 +72,7 @@ def beginning(traffic: TrialRequest, length_s: float) -> TrialRequest:
         for stream in traffic.streams
         if stream.role != StreamRole.BACKGROUND
     ]
-    return traffic.model_copy(update={"streams": streams, "delay_histogram": False})
+    return traffic.model_copy(update={"streams": streams, "delay_histogram": False, "ends_early": False})
 
 
 def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
