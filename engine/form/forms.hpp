@@ -19,21 +19,35 @@ enum class Form : std::uint8_t {
   both_options,
   softwire_from_edge,  // IPv4 in IPv6, from a subscriber to the core (RFC 2473)
   softwire_from_core,
+  map_from_edge,  // IPv6, with the addresses that subscribers and far IPv4 hosts have there (RFC 7599)
+  map_from_core,
   count_,
 };
 
 inline constexpr std::size_t kForms = static_cast<std::size_t>(Form::count_);
-inline constexpr std::array<std::string_view, kForms> kFormNames = {
-    "udp", "udp-hop-by-hop", "udp-destination-options", "udp-both-options", "softwire-from-edge", "softwire-from-core"};
+inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp",
+                                                                    "udp-hop-by-hop",
+                                                                    "udp-destination-options",
+                                                                    "udp-both-options",
+                                                                    "softwire-from-edge",
+                                                                    "softwire-from-core",
+                                                                    "map-from-edge",
+                                                                    "map-from-core"};
 
 constexpr Outer outer_of(Form form) {
   if (form == Form::softwire_from_edge) return Outer::from_edge;
   return form == Form::softwire_from_core ? Outer::from_core : Outer::none;
 }
 
+constexpr Mapped mapped_of(Form form) {
+  if (form == Form::map_from_edge) return Mapped::from_edge;
+  return form == Form::map_from_core ? Mapped::from_core : Mapped::none;
+}
+
 /// Returns whether frames of a family have a form: IPv6 alone has extension headers, and softwires carry IPv4.
 constexpr bool has_form(Family family, Form form) {
   if (form == Form::udp) return true;
+  if (mapped_of(form) != Mapped::none) return false;
   return (outer_of(form) == Outer::none) == (family == Family::ipv6);
 }
 

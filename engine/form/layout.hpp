@@ -15,6 +15,10 @@ namespace natxy {
 /// from the inner ones. `none`: the frame is in no softwire.
 enum class Outer : std::uint8_t { none, from_edge, from_core };
 
+/// Says which side sends an IPv6 frame whose addresses stand for those of IPv4 hosts, a subscriber's and a far host's.
+/// `none`: the addresses are the frame's own.
+enum class Mapped : std::uint8_t { none, from_edge, from_core };
+
 /// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.
 struct LengthField {
   std::size_t at;
