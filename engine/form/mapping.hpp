@@ -48,6 +48,17 @@ struct EmbeddingPrefix {
     return (first << after | (last >> shift & bits_after())) & 0xFFFF'FFFF;
   }
 
+  /// Returns what an address adds to the sum of a checksum besides `base_sum`, as SubscriberRule's does.
+  template <class Word>
+  [[nodiscard]] Word sum_of(const Word& address) const {
+    return (address >> after) + ((address & bits_after()) << shift % 16);
+  }
+  [[nodiscard]] std::uint64_t base_sum() const { return halves_of(high) + halves_of(low); }
+
+  /// Returns the bits in which the halves of the addresses of all IPv4 hosts agree.
+  [[nodiscard]] std::uint64_t high_bits() const { return ~(std::uint64_t{0xFFFF'FFFF} >> after); }
+  [[nodiscard]] std::uint64_t low_bits() const { return ~(bits_after() << shift); }
+
  private:
   [[nodiscard]] std::uint64_t bits_after() const { return (std::uint64_t{1} << after) - 1; }
 };

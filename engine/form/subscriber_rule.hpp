@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "packet/address.hpp"
+#include "packet/checksum.hpp"
 
 namespace natxy {
 
@@ -44,6 +45,23 @@ struct SubscriberRule {
     // Without a branch: a vector has none.
     const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
     return low + (((address << 16) + psid_of(port)) & all);
+  }
+
+  /// Returns what an address adds to the sum of a checksum besides `base_sum`: a number below 2^50, congruent to the
+  /// sum of 16-bit words. Moving a number by 16 bits does not change the sum.
+  template <class Word>
+  [[nodiscard]] Word sum_of(const Word& address, const Word& port) const {
+    const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
+    const Word psid = psid_of(port);
+    return ((address & address_mask) << address_shift % 16) + (psid << psid_shift % 16) + ((address + psid) & all);
+  }
+  [[nodiscard]] std::uint64_t base_sum() const { return halves_of(high) + halves_of(low); }
+
+  /// Returns whether no sum of `high_of` and `low_of` is longer than 64 bits.
+  [[nodiscard]] bool fits() const {
+    const uint128 varying = (uint128{address_mask} << address_shift) + (uint128{psid_mask} << psid_shift);
+    const uint128 last = identifier ? (uint128{0xFFFF'FFFF} << 16) + psid_mask : 0;
+    return (high + varying) >> 64 == 0 && (low + last) >> 64 == 0;
   }
 
   /// Returns the IPv4 address in an interface identifier, the second half of the address.

@@ -109,6 +109,9 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   rule.identifier = reader.flag("identifier", false);
   if (const Json* ports = reader.find("ports")) rule.ports = read_ports(*ports, reader.path_of("ports"));
   reader.finish();
+  if (!rule.fits()) {
+    throw FieldError(path, "the bits of addresses, PSIDs and identifiers do not fit into the halves of `address`");
+  }
   return rule;
 }
 
