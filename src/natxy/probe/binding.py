@@ -13,6 +13,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec, SubscriberRule
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.traffic import Directions
 from natxy.probe.frames import FRAMES, PROBE_FPS, SEED, probe_of
 from natxy.procedures.common.streams import establish_request, traffic_request
 from natxy.procedures.common.traffic import ANY_LOSS
@@ -62,7 +63,8 @@ def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
 def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     """Sends frames in the softwires of a neighbour from the end that the tester plays, which has to be one. Returns how
     many frames were sent, and how many arrived on the other side."""
-    probe = probe_of(experiment)
+    # An end is asked whatever way the traffic goes.
+    probe = probe_of(experiment).model_copy(update={"directions": Directions.BIDIRECTIONAL})
     side = Side.LEFT if experiment.forms_of_ports[0].in_softwire else Side.RIGHT
     if probe.connections and side == Side.LEFT:
         request = establish_request(probe, PROBE_FPS, SEED)
