@@ -27,13 +27,29 @@ struct Use {
   std::unique_ptr<Ports> ports;
 };
 
+/// Returns the ports that have connections, those beside each other that have as many as one entry.
+std::vector<PortUse> port_uses(const std::vector<std::uint64_t>& connections) {
+  std::vector<PortUse> uses;
+  for (std::size_t port = 0; port < connections.size(); ++port) {
+    if (connections[port] == 0) continue;
+    const auto own = static_cast<std::uint16_t>(port);
+    if (!uses.empty() && uses.back().last + 1 == own && uses.back().connections == connections[port]) {
+      uses.back().last = own;
+    } else {
+      uses.push_back({own, own, connections[port]});
+    }
+  }
+  return uses;
+}
+
 }  // namespace
 
 template <Family F>
-std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
+std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table, bool list_ports) {
   const std::uint64_t step = (table.size() + kMostLookedAt - 1) / kMostLookedAt;
   std::unordered_map<Address<F>, Use, Hash<F>> uses;
   SourceSpread spread;
+  std::vector<std::uint64_t> of_ports(list_ports ? std::size_t{1} << 16 : 0);
   spread.lowest_port = std::numeric_limits<std::uint16_t>::max();
   for (std::uint64_t i = 0; i < table.size(); i += step) {
     if (!table.is_established(i)) continue;
@@ -44,6 +60,7 @@ std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
     if (use.ports) use.ports->set(seen.source_port);
     spread.lowest_port = std::min(spread.lowest_port, seen.source_port);
     spread.highest_port = std::max(spread.highest_port, seen.source_port);
+    if (list_ports) ++of_ports[seen.source_port];
     ++spread.connections;
     if (uses.size() > kMostSources) return std::nullopt;
   }
@@ -60,6 +77,7 @@ std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table) {
   const auto [lowest, highest] = std::ranges::minmax_element(uses, {}, [](const auto& used) { return used.first; });
   spread.lowest = {F, lowest->first};
   spread.highest = {F, highest->first};
+  if (list_ports) spread.ports = port_uses(of_ports);
   return spread;
 }
 
@@ -74,10 +92,11 @@ std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const
       std::ranges::max(one->highest, other->highest, {}, &AnyAddress::value),
       one->endpoints && other->endpoints ? std::optional{*one->endpoints + *other->endpoints} : std::nullopt,
       std::min(one->lowest_port, other->lowest_port),
-      std::max(one->highest_port, other->highest_port)};
+      std::max(one->highest_port, other->highest_port),
+      std::nullopt};
 }
 
-template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&);
-template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv6>&);
+template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&, bool);
+template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv6>&, bool);
 
 }  // namespace natxy

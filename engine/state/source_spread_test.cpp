@@ -27,7 +27,7 @@ TYPED_TEST(SpreadOfSources, CountsEstablishedConnectionsByAddress) {
     table.record(connection, {connection < 5 ? 7U : 8U, destination, port, destination});
   }
   constexpr Family kFamily = TypeParam::family;
-  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3, {kFamily, 7}, {kFamily, 8}, 4, 1, 7}));
+  EXPECT_EQ(spread_of_sources(table), (SourceSpread{5, 2, 2, 3, {kFamily, 7}, {kFamily, 8}, 4, 1, 7, std::nullopt}));
   table.reset(10);
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
 }
@@ -39,7 +39,7 @@ TYPED_TEST(SpreadOfSources, CountsNoMoreAddressesThanAPoolCanHave) {
   constexpr Family kFamily = TypeParam::family;
   constexpr AnyAddress kHighest{kFamily, (kMostSources - 1) << 8};
   EXPECT_EQ(spread_of_sources(table),
-            (SourceSpread{kMostSources, kMostSources, 1, 1, {kFamily, 0}, kHighest, std::nullopt, 1, 1}));
+            (SourceSpread{kMostSources, kMostSources, 1, 1, {kFamily, 0}, kHighest, std::nullopt, 1, 1, std::nullopt}));
   table.record(kMostSources, {1, 1, 1, 1});
   EXPECT_EQ(spread_of_sources(table), std::nullopt);
 }
@@ -59,6 +59,17 @@ TYPED_TEST(SpreadOfSources, CountsPortsOfAThousandAddresses) {
   EXPECT_EQ(spread_of_sources(table)->endpoints, std::nullopt);
 }
 
+TYPED_TEST(SpreadOfSources, ListsPortsInRangesOfEqualUse) {
+  StateTable<TypeParam::family> table;
+  table.reset(7);
+  std::uint64_t connection = 0;
+  for (const std::uint16_t port : {65535, 16, 17, 18, 18, 20}) table.record(connection++, {1, 1, port, 1});
+  const auto spread = spread_of_sources(table, true);
+  ASSERT_TRUE(spread);
+  const std::vector<PortUse> expected = {{16, 17, 1}, {18, 18, 2}, {20, 20, 1}, {65535, 65535, 1}};
+  EXPECT_EQ(spread->ports, expected);
+}
+
 TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
   StateTable<TypeParam::family> table;
   table.reset(kMostLookedAt + 4);
@@ -70,13 +81,14 @@ TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
   const auto spread = spread_of_sources(table);
   ASSERT_TRUE(spread);
   constexpr Family kFamily = TypeParam::family;
-  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}, 4, 1, 1}));
+  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}, 4, 1, 1, std::nullopt}));
 }
 
 TEST(JoinedSpreads, HaveTheEndsOfBoth) {
   const AnyAddress one{Family::ipv4, 1}, two{Family::ipv4, 2}, three{Family::ipv4, 3};
-  const SourceSpread left{5, 2, 2, 3, two, three, 5, 7, 9}, right{4, 2, 1, 3, one, two, 3, 8, 10};
-  EXPECT_EQ(joined(left, right), (SourceSpread{9, 4, 1, 3, one, three, 8, 7, 10}));
+  const SourceSpread left{5, 2, 2, 3, two, three, 5, 7, 9, std::nullopt},
+      right{4, 2, 1, 3, one, two, 3, 8, 10, std::nullopt};
+  EXPECT_EQ(joined(left, right), (SourceSpread{9, 4, 1, 3, one, three, 8, 7, 10, std::nullopt}));
   SourceSpread unknown = right;
   unknown.endpoints.reset();
   EXPECT_EQ(joined(left, unknown)->endpoints, std::nullopt);

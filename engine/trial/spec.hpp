@@ -45,9 +45,9 @@ struct FlowFields {
 /// the last phase 1; `replies`: the tuples in the responder's state table, swapped.
 enum class StreamKind : std::uint8_t { flows, connections, replies };
 
-/// Says what a stream is for, which its results repeat. Those of phase 1 make connections; otherwise all are treated
-/// alike.
-enum class StreamRole : std::uint8_t { foreground, background, phase1, validation };
+/// Says what a stream is for, which its results repeat. Those of phase 1 make connections. A gateway has to drop
+/// spoofed frames, so that their loss counts for nothing. Otherwise all are treated alike.
+enum class StreamRole : std::uint8_t { foreground, background, phase1, validation, spoofed };
 
 /// Selects the frames whose delays are reported one by one: numbers first, first + stride, … (RFC 8219 §7.2).
 struct TaggedFrames {
@@ -91,6 +91,7 @@ struct StreamSpec {
 
   /// Returns the number of lost frames that the request tolerates.
   [[nodiscard]] std::uint64_t tolerated_loss() const {
+    if (role == StreamRole::spoofed) return frames;
     return static_cast<std::uint64_t>(std::floor(max_loss_ratio * static_cast<double>(frames)));
   }
 
@@ -121,6 +122,7 @@ struct TrialSpec {
   Limits limits;
   std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
   bool phase1 = false;                       // the responder's state table records the four-tuples that arrive
+  bool list_ports = false;                   // of their sources
 
   /// Returns the marks of a sender that has not paused.
   [[nodiscard]] PauseMarks pause_marks(const Clock& clock) const {

@@ -82,11 +82,11 @@ std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   return missing > spec.tolerated_loss() ? loss : loss + ", which is tolerated";
 }
 
-/// Describes the lost frames of all streams that lost any; empty if none did.
+/// Describes the lost frames of all streams that lost any which had to pass; empty if none did.
 std::string describe_losses(const TrialSpec& spec, const TrialReport& report) {
   std::vector<std::string> losses;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    if (lost(spec.streams[i], report.streams[i]) == 0) continue;
+    if (spec.streams[i].role == StreamRole::spoofed || lost(spec.streams[i], report.streams[i]) == 0) continue;
     losses.push_back(describe_loss(spec.streams[i], report.streams[i]));
   }
   return fmt::format("{}", fmt::join(losses, "; "));

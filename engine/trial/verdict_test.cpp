@@ -58,6 +58,16 @@ TEST_F(VerdictTest, OneLostFrameFails) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, LossOfSpoofedFramesCountsForNothing) {
+  add_reverse();
+  spec.streams[1].role = StreamRole::spoofed;
+  report.streams[1].received = 0;
+  expect(Verdict::pass, Cause::lossless);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason, "forward: 1 of 100,000 frames lost (0.0010 %)");
+}
+
 TEST_F(VerdictTest, MoreFramesThanAskedAreNoLoss) {
   report.streams[0].received += 1;
   expect(Verdict::pass, Cause::lossless);

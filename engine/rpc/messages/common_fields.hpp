@@ -22,7 +22,8 @@ inline const std::vector<std::pair<std::string, Order>> kOrders = {
 inline const std::vector<std::pair<std::string, StreamRole>> kRoles = {{"foreground", StreamRole::foreground},
                                                                        {"background", StreamRole::background},
                                                                        {"phase1", StreamRole::phase1},
-                                                                       {"validation", StreamRole::validation}};
+                                                                       {"validation", StreamRole::validation},
+                                                                       {"spoofed", StreamRole::spoofed}};
 
 /// Returns the path of item `index` of the list `list`.
 std::string item_path(const FieldReader& reader, const std::string& list, std::size_t index);

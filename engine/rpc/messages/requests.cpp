@@ -207,6 +207,7 @@ TrialRequest read_trial(const Json& params) {
   spec.limits = read_limits(reader);
   if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   request.delay_histogram = reader.flag("delay_histogram", false);
+  spec.list_ports = reader.flag("list_ports", false);
   reader.finish();
   if (spec.streams.empty() || spec.streams.size() > kMostStreams) {
     throw FieldError("streams", fmt::format("expected 1 to {} streams", kMostStreams));

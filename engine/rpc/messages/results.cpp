@@ -176,6 +176,15 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"received_per_second", stream.received_per_second}};
 }
 
+Json write_port_uses(const std::optional<std::vector<PortUse>>& uses) {
+  if (!uses) return nullptr;
+  Json written = Json::array();
+  for (const PortUse& use : *uses) {
+    written.push_back({{"first", use.first}, {"last", use.last}, {"connections", use.connections}});
+  }
+  return written;
+}
+
 Json write_sources(const std::optional<SourceSpread>& sources) {
   if (!sources) return nullptr;
   return {{"connections", sources->connections},
@@ -186,7 +195,8 @@ Json write_sources(const std::optional<SourceSpread>& sources) {
           {"highest", format_address(sources->highest)},
           {"endpoints", sources->endpoints ? Json(*sources->endpoints) : Json()},
           {"lowest_port", sources->lowest_port},
-          {"highest_port", sources->highest_port}};
+          {"highest_port", sources->highest_port},
+          {"ports", write_port_uses(sources->ports)}};
 }
 
 Json write_port_report(const PortReport& port) {
@@ -220,8 +230,11 @@ Json write_port(const Port& port) {
 
 Json write_trial(const TrialRequest& request, const TrialReport& report, const Clock& clock) {
   Json streams = Json::array();
+  Json spoofed = Json::array();
   for (std::size_t i = 0; i < report.streams.size(); ++i) {
-    streams.push_back(write_stream(request.spec.streams.at(i), report.streams[i], clock, request.delay_histogram));
+    const StreamSpec& spec = request.spec.streams.at(i);
+    Json& of_role = spec.role == StreamRole::spoofed ? spoofed : streams;
+    of_role.push_back(write_stream(spec, report.streams[i], clock, request.delay_histogram));
   }
   Json ports = Json::array();
   for (const PortReport& port : report.ports) ports.push_back(write_port_report(port));
@@ -246,6 +259,7 @@ Json write_trial(const TrialRequest& request, const TrialReport& report, const C
           {"ended_early", report.ended_early()},
           {"began_ns", request.spec.begin_at_ns ? Json(clock.nanoseconds(report.began)) : Json()},
           {"streams", std::move(streams)},
+          {"spoofed", std::move(spoofed)},
           {"ports", std::move(ports)},
           {"stale", report.stale},
           {"established", request.spec.phase1 ? Json(report.established) : Json(nullptr)},

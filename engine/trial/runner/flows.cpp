@@ -162,9 +162,10 @@ std::optional<LostFlows> lost_flows_of(const TrialSpec& spec, const Connections&
   return flows;
 }
 
-std::optional<SourceSpread> sources_of(const Connections& connections) {
+std::optional<SourceSpread> sources_of(const Connections& connections, bool list_ports) {
   std::optional<SourceSpread> spread;
-  with_family(connections.seen.family(), [&]<Family F>() { spread = spread_of_sources(*connections.seen.of<F>()); });
+  with_family(connections.seen.family(),
+              [&]<Family F>() { spread = spread_of_sources(*connections.seen.of<F>(), list_ports); });
   return spread;
 }
 

@@ -225,7 +225,7 @@ class TrialRun {
       end_connections(report.streams[i].received, learned(i));
       report.established += learned(i).established;
       // Each pair has public addresses of its own.
-      const auto sources = sources_of(learned(i));
+      const auto sources = sources_of(learned(i), spec_.list_ports);
       report.sources = i == 0 ? sources : joined(report.sources, sources);
     }
     judge(spec_, resources_.clock, report);

@@ -136,7 +136,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
     experiment = Experiment.model_validate(_shared_fields(own, Experiment) | decided)
     procedure = _resolve_procedure(own.procedure, experiment.maximum_fps, (*location, "procedure"))
     experiment = experiment.model_copy(update={"procedure": procedure})
-    if "search" not in takes:
+    if "search" not in takes or (procedure.searches_if_asked and "search" not in own.model_fields_set):
         return experiment
     nominal = plan.testbed.nominal_line_rate
     search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"), nominal=nominal)

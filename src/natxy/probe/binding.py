@@ -5,21 +5,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv6Address
-from typing import Final
 
 from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.requests import StreamSpec, SubscriberRule
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.traffic import Directions
 from natxy.probe.frames import FRAMES, PROBE_FPS, SEED, probe_of
+from natxy.procedures.common.spoofing import played_side, spoofed
 from natxy.procedures.common.streams import establish_request, traffic_request
-from natxy.procedures.common.traffic import ANY_LOSS
-
-_ASIDE: Final = 1 << 16
-"""An end that nobody has lies so far beside an end that is alone."""
-
 
 @dataclass(frozen=True)
 class Binding:
@@ -62,34 +56,14 @@ def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
 def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     """Sends frames in the softwires of a neighbour from the end that the tester plays, which has to be one. Returns how
     many frames were sent, and how many arrived on the other side."""
-    probe = probe_of(experiment)
-    side = Side.LEFT if experiment.forms_of_ports[0].in_softwire else Side.RIGHT
+    # An end is asked whatever way the traffic goes.
+    probe = probe_of(experiment).model_copy(update={"directions": Directions.BIDIRECTIONAL})
+    side = played_side(experiment)
     if probe.connections and side == Side.LEFT:
         request = establish_request(probe, PROBE_FPS, SEED)
     else:
         request = traffic_request(probe, PROBE_FPS, SEED, frames=FRAMES)
-    spoofed = [_spoofed(stream) for stream in request.streams if stream.source == side]
-    result = engine.run_trial(request.model_copy(update={"streams": spoofed}))
-    return sum(stream.sent for stream in result.streams), sum(stream.received for stream in result.streams)
-
-
-def _spoofed(stream: StreamSpec) -> StreamSpec:
-    softwire = stream.frame.softwire
-    assert softwire
-    if stream.source == Side.LEFT:
-        spoofed = softwire.model_copy(update={"subscribers": _neighbors(softwire.subscribers)})
-    else:
-        spoofed = softwire.model_copy(update={"core": softwire.core + _ASIDE})
-    frame = stream.frame.model_copy(update={"softwire": spoofed})
-    return stream.model_copy(update={"frame": frame, "max_loss_ratio": ANY_LOSS, "max_backlog_s": None})
-
-
-def _neighbors(rule: SubscriberRule) -> SubscriberRule:
-    """Returns the rule by which each subscriber has the address of the next one."""
-    if rule.psid_mask:
-        further = (1 << rule.psid_shift << 64) + (1 if rule.identifier else 0)
-    elif rule.address_mask:
-        further = (1 << rule.address_shift << 64) + (_ASIDE if rule.identifier else 0)
-    else:
-        further = _ASIDE
-    return rule.model_copy(update={"address": IPv6Address(int(rule.address) + further)})
+    streams = [spoofed(stream) for stream in request.streams if stream.source == side]
+    result = engine.run_trial(request.model_copy(update={"streams": streams}))
+    found = [*result.streams, *result.spoofed]
+    return sum(stream.sent for stream in found), sum(stream.received for stream in found)

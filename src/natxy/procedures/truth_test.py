@@ -59,13 +59,15 @@ class Truth:
 
     `figures` returns the value of every figure that the procedure declares. `experiment` is the experiment of the plan,
     without its name, gateway and search. `gateway` has settings that would disturb other procedures. `curve`, if given,
-    returns the value of every curve at x.
+    returns the value of every curve at x. With `at_softwire`, the gateway is the core of softwires whose edge the tester
+    plays.
     """
 
     figures: Callable[[SimulatedConfig], Figures]
     experiment: dict[str, Any] = field(default_factory=dict)
     gateway: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
     curve: Callable[[SimulatedConfig, float], object] | None = None
+    at_softwire: bool = False
 
 
 def throughput(gateway: SimulatedConfig) -> Figures:
@@ -195,6 +197,23 @@ def table_capacity(gateway: SimulatedConfig) -> Figures:
     return {"capacity": capacity, "c0": 1000, "r0": rate, "cs": safe, "rs": rate, "ct": 2 * safe}
 
 
+def binding_check(gateway: SimulatedConfig) -> Figures:
+    """The spoofed frames, a tenth of those of one direction, take room like any others."""
+    limit_fps = gateway.forwarding_fps / 2
+    beside_fps = limit_fps / 1.05
+    frames = KNOWN_RATE * TRIAL_S / 10
+    error = 100 * 2.1 * ERROR / limit_fps
+    return {
+        "passed": pytest.approx(100 * gateway.spoofed_ratio, abs=100 * 1.001 / frames),
+        "spoofed": frames,
+        "lost_alone": 0,
+        "lost_beside": 0,
+        "rate_alone": found(limit_fps),
+        "rate_beside": found(beside_fps),
+        "cost": pytest.approx(100 * (1 - 1 / 1.05), abs=error),
+    }
+
+
 def tcp_goodput(gateway: SimulatedConfig) -> Figures:
     """Two frames with a segment each are followed by one that acknowledges both."""
     both_bps = gateway.forwarding_fps * 2 / 3 * 8 * 1448
@@ -238,6 +257,9 @@ TRUTHS: Final[dict[str, Truth]] = {
     "tear-down-rate": Truth(tear_down_rate, {"connections": 5000, "phase1_rate": 1000}),
     "table-capacity": Truth(
         table_capacity, {"procedure": {"name": "table-capacity", "initial_connections": 1000}, "alpha": 1.0}
+    ),
+    "binding-check": Truth(
+        binding_check, {"rate": KNOWN_RATE}, {"spoofed_ratio": st.floats(0, 1)}, at_softwire=True
     ),
     "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
 }  # fmt: skip
@@ -305,7 +327,10 @@ def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: 
         experiment |= {"connections": experiment.pop("flows", 5000), "phase1_rate": 1000}
     if "search" in DECLARATIONS[procedure].takes:
         experiment["search"] = SEARCH
-    whole = {"name": "x", "gateway": {"driver": "simulated"} | gateway, "max_invalid": 1} | experiment | others
+    model: dict[str, Any] = {"driver": "simulated"} | gateway
+    if TRUTHS[procedure].at_softwire:
+        model = {"driver": "chain", "gateways": ["tester", model]}
+    whole = {"name": "x", "gateway": model, "max_invalid": 1} | experiment | others
     timing = {"preset": "lab", "trial": TRIAL_S}
     head = {"name": "p", "repeat": 1, "timing": timing, "testbed": {"kind": "simulated"}}
     return resolve(Plan.model_validate(head | {"experiments": [whole]}))

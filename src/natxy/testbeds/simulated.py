@@ -29,10 +29,11 @@ from natxy.testbeds.gateway_watch import GatewayWatch
 class SimulatedTestbed(Testbed):
     def __init__(self, config: SimulatedTestbedConfig, gateway: GatewayConfig, seed: int) -> None:
         super().__init__()
-        assert isinstance(gateway, SimulatedConfig)
+        (hop,) = gateway.hops
+        assert isinstance(hop, SimulatedConfig)
         self._tester_limit_fps = config.tester_limit
         self.gateway_cores = range(config.dut_cores)
-        self._dut = SimulatedDut(gateway, config.noise, seed)
+        self._dut = SimulatedDut(hop, config.noise, seed)
 
     def _build(self) -> None:
         """A model needs nothing to be built."""

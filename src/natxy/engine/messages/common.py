@@ -38,14 +38,16 @@ Pair = Annotated[int, Field(ge=0, lt=MOST_PAIRS)]
 
 
 class StreamRole(StrEnum):
-    """Says what a stream is for: `foreground` and `background` traffic (RFC 8219 §5.3), phase 1 of RFC 9693, or its
-    validation by one reply for each connection (RFC 9693 §4.6). Streams of phase 1 make connections, and only other
-    streams of phase 1 are in the same trial; the engine treats all other roles alike."""
+    """Says what a stream is for: `foreground` and `background` traffic (RFC 8219 §5.3), phase 1 of RFC 9693, its
+    validation by one reply for each connection (RFC 9693 §4.6), or frames that a gateway has to drop. Streams of phase
+    1 make connections, and only other streams of phase 1 are in the same trial. The loss of `spoofed` frames counts for
+    nothing, and they are reported apart. The engine treats all other roles alike."""
 
     FOREGROUND = "foreground"
     BACKGROUND = "background"
     PHASE1 = "phase1"
     VALIDATION = "validation"
+    SPOOFED = "spoofed"
 
 
 class Log(Message):

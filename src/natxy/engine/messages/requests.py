@@ -308,7 +308,8 @@ class TrialRequest(Message):
     If its streams have the role `phase1`, the trial is phase 1 of RFC 9693 (§4.2): frame i of a stream opens connection
     i, which the responder enters into the state table of the stream's pair, where it replaces those of before. Each
     stream has a pair of its own, and a `selection`: with `enumerate`, its flow space has at least as many flows as the
-    stream has frames; with `random`, several frames may use one connection, of which each fills an entry.
+    stream has frames; with `random`, several frames may use one connection, of which each fills an entry. `list_ports`
+    requests the source ports with which connections arrived.
     """
 
     streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
@@ -318,6 +319,7 @@ class TrialRequest(Message):
     ends_early: bool = False
     limits: TrialLimits = TrialLimits()
     delay_histogram: bool = False
+    list_ports: bool = False
     begin_at_ns: Annotated[int, Field(ge=0, le=2**60)] | None = None
 
     @property

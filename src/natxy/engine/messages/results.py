@@ -247,6 +247,14 @@ class CoreSpeed(Message):
     fastest_hz: Real
 
 
+class PortUse(Message):
+    """Says that each port from `first` to `last` is the source of so many connections."""
+
+    first: PortNumber
+    last: PortNumber
+    connections: Whole
+
+
 class SourceSpread(Message):
     """Describes how the connections of phase 1 are spread over the source addresses with which they arrived.
 
@@ -254,7 +262,8 @@ class SourceSpread(Message):
     of one address. `connections` were looked at: all, or of more than 4,194,304 a part of that size, in equal steps.
     `lowest` and `highest` are the ends of the addresses, `lowest_port` and `highest_port` those of their ports.
     `endpoints` are pairs of address and port: fewer than connections if the gateway uses a port again for another
-    destination; None for more than 1,024 addresses.
+    destination; None for more than 1,024 addresses. `ports` lists the ports of all addresses if the request asks for
+    them, those beside each other that have as many connections as one entry.
     """
 
     connections: Whole
@@ -266,6 +275,7 @@ class SourceSpread(Message):
     endpoints: Whole | None = None
     lowest_port: PortNumber | None = None
     highest_port: PortNumber | None = None
+    ports: list[PortUse] | None = None
 
 
 class TrialResult(Message):
@@ -279,6 +289,7 @@ class TrialResult(Message):
         default=None, description="the trial's start on the engine's clock; null if the request has no `begin_at_ns`"
     )
     streams: list[StreamResult]
+    spoofed: list[StreamResult] = Field(default=[], description="the streams of this role, whose frames had to be dropped")
     ports: list[PortResult]
     stale: Whole
     established: Whole | None = Field(default=None, description="connections in the state table (phase 1 only)")

@@ -193,7 +193,11 @@ class SimulatedEngine:
             self._with_losses(stream, self._with_delays(stream, found, histogram=request.delay_histogram), lost)
             for stream, found, lost in measured
         ]
-        return result.model_copy(update={"streams": streams})
+        apart = {
+            "streams": [stream for stream in streams if stream.role != StreamRole.SPOOFED],
+            "spoofed": [stream for stream in streams if stream.role == StreamRole.SPOOFED],
+        }
+        return result.model_copy(update=apart)
 
     def abort(self) -> None:
         """Does nothing: no trial runs between two calls."""
@@ -217,6 +221,8 @@ class SimulatedEngine:
         ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
         if stream.role == StreamRole.BACKGROUND:
             ratio = config.background_loss_ratio
+        elif stream.role == StreamRole.SPOOFED:
+            ratio = 1 - config.spoofed_ratio
         if stream.kind != StreamKind.FLOWS:
             established = self._require_phase1(stream.pair)
             first = min(stream.frames, established.asked)
@@ -318,7 +324,7 @@ class SimulatedEngine:
             if limit_fps is not None and stream.rate_fps > limit_fps:
                 reason = f"{stream.name}: the simulated tester sends at most {limit_fps:g} fps"
                 return Verdict.INVALID, Cause.LATE, reason
-        judged = [*zip(streams, results, strict=True)]
+        judged = [each for each in zip(streams, results, strict=True) if each[0].role != StreamRole.SPOOFED]
         losses = "; ".join(_loss_text(stream, result) for stream, result in judged if result.lost)
         if any(not _is_tolerated(stream, result) for stream, result in judged):
             return Verdict.FAIL, Cause.LOSS, losses

@@ -40,6 +40,14 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
         yield Problem((*location, "connections"), text)
 
 
+def check_softwire(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields a problem if the procedure is about a softwire, and the tester plays no end of one."""
+    procedure = experiment.procedure
+    if procedure.at_softwire and not any(form.in_softwire for form in experiment.forms_of_ports):
+        text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
+        yield Problem((*location, "gateway"), text + "softwire], or [softwire, tester]")
+
+
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields the reasons why the tester's ports, or the hosts that replace them, cannot carry out the experiment."""
     procedure = experiment.procedure

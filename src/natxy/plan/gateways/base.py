@@ -48,8 +48,6 @@ class GatewayModel(PlanModel):
     """True for a box of a chain that the tester plays, so that nothing is set up for it."""
     is_router: ClassVar[bool] = False
     """True if it only forwards, so that RFC 2544 §12 asks for a run with 256 destination networks."""
-    in_virtual_time: ClassVar[bool] = False
-    """True for a model that runs only on the simulated testbed."""
     system: ClassVar[str | None] = None
     """The operating system that it is part of; None if it is not bound to one that natxy knows."""
     untried: ClassVar[str | None] = None
@@ -83,6 +81,11 @@ class GatewayModel(PlanModel):
     def on_one_machine(self) -> GatewayModel:
         """Returns the gateway as it is when all gateways of a chain share a machine."""
         return self
+
+    @property
+    def in_virtual_time(self) -> bool:
+        """True for a model that runs only on the simulated testbed."""
+        return False
 
     @property
     def is_probed(self) -> bool:

@@ -36,7 +36,7 @@ _ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1}
 
 def _hop(given: GatewayModel) -> GatewayModel:
     """Returns the gateway. ValueError if it cannot stand beside another one."""
-    if not given.is_gateway or given.in_virtual_time or given.on_other_machine:
+    if not given.is_gateway or given.on_other_machine:
         raise ValueError(
             f"{given.driver} cannot be one of several gateways; choose gateways that Linux runs, such as nftables or "
             "tayga"
@@ -53,8 +53,8 @@ def _with_a_gateway_between(given: tuple[GatewayModel, ...]) -> tuple[GatewayMod
             "the tester plays one box, the first or the last; choose a gateway for the other, e.g. softwire"
         )
     real = [each for each in given if not each.is_played]
-    if len(real) > 1 and any(each.polls for each in real):
-        raise ValueError("reference can only stand beside `tester`; choose other gateways")
+    if len(real) > 1 and (alone := next((each for each in real if each.polls or each.in_virtual_time), None)):
+        raise ValueError(f"{alone.driver} can only stand beside `tester`; choose other gateways")
     return given
 
 
@@ -103,6 +103,10 @@ class ChainConfig(GatewayModel):
             driver if drivers.count(driver) == 1 else f"{driver} (gateway {number})"
             for number, driver in enumerate(drivers, 1)
         )
+
+    @property
+    def in_virtual_time(self) -> bool:
+        return any(hop.in_virtual_time for hop in self.hops)
 
     @property
     def is_probed(self) -> bool:

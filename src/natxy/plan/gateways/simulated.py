@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Duration
 
 
@@ -51,12 +51,13 @@ _DelayNs = Annotated[int, Field(ge=0, le=10**12)]
 class SimulatedConfig(LimitsModel):
     """A gateway in virtual time with known limits; for tests, and to try a plan without a machine."""
 
-    in_virtual_time: ClassVar[bool] = True
+    in_virtual_time: ClassVar = True
     is_probed: ClassVar[bool] = False
     keeps_connections: ClassVar = None
     drops_unknown_replies: ClassVar = True
     serves_pairs: ClassVar = True
     translations: ClassVar = frozenset({None, *TranslationKind})
+    softwire_ends: ClassVar = frozenset(SoftwireEnd)
     driver: Literal["simulated"] = "simulated"
     forwarding_fps: AbsoluteRate = 500_000.0
     """Most frames forwarded per second, both directions together."""
@@ -88,6 +89,8 @@ class SimulatedConfig(LimitsModel):
     """Share of the frames from right to left that are lost."""
     background_loss_ratio: Ratio = 0.0
     """Loss of native IPv6 traffic, instead of the loss of its direction."""
+    spoofed_ratio: Ratio = 0.0
+    """Share of the frames of another's softwire that pass, of those that find room, beside the box `tester`."""
     forward_delay_ns: _DelayNs = 20_000
     """Least delay, left to right."""
     reverse_delay_ns: _DelayNs = 20_000

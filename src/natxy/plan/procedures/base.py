@@ -62,6 +62,12 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """True if the search may be an MLRsearch; otherwise it is always a binary search."""
 
+    searches_if_asked: ClassVar[bool] = False
+    """True if the procedure, which takes a `search`, has none unless the plan gives one."""
+
+    at_softwire: ClassVar[bool] = False
+    """True if the tester has to play one end of a softwire."""
+
     sustained: ClassVar[bool] = False
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
 

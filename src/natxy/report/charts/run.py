@@ -48,7 +48,8 @@ def experiment_charts(experiment: ExperimentRecord) -> Iterator[Chart]:
         for repetition in experiment.repetitions
         for step in repetition.steps
     ]  # fmt: skip
-    if steps and "search" in experiment.declaration.takes:
+    declared = experiment.declaration
+    if steps and "search" in declared.takes and not declared.searches_if_asked:
         # The searched quantity may differ from the result.
         comparable = experiment.unit == experiment.declaration.step_unit
         median = experiment.statistics.median if experiment.statistics and comparable else None
