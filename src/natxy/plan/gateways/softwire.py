@@ -29,10 +29,9 @@ class SoftwireConfig(NeighborsModel):
 
     @property
     def most_subscribers(self) -> int:
-        # A tunnel interface has one other end.
-        return 65_536 if self.by == SoftwireBy.SEG6 else 1
+        return 65_536
 
     @property
     def most_port_ranges(self) -> int:
         # The kernel looks at them one after the other.
-        return 1024 if self.by == SoftwireBy.SEG6 else 0
+        return 1024
