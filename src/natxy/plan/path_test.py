@@ -84,9 +84,22 @@ def test_a_softwire_carries_the_networks_of_both_sides() -> None:
     ]
 
 
-@pytest.mark.parametrize(("size", "longest", "mtu"), [(64, 104, 1524), (1518, 1558, 1564)])
-def test_a_softwire_makes_frames_longer(size: int, longest: int, mtu: int) -> None:
-    experiment = chain("softwire", "softwire", frame_size=size)
+BY_TUNNEL: Fields = {"driver": "softwire", "by": "ip6_tunnel"}
+
+
+@pytest.mark.parametrize(
+    ("gateways", "size", "longest", "mtu"),
+    [
+        (("softwire", "softwire"), 64, 104, 1524),
+        (("softwire", "softwire"), 1518, 1558, 1564),
+        # Only routes need room for a header that they do not send.
+        (("softwire", "lwaftr"), 1518, 1558, 1564),
+        ((BY_TUNNEL, "lwaftr"), 64, 104, 1500),
+        ((BY_TUNNEL, BY_TUNNEL), 1518, 1558, 1540),
+    ],
+)
+def test_a_softwire_makes_frames_longer(gateways: tuple[str | Fields, ...], size: int, longest: int, mtu: int) -> None:
+    experiment = chain(*gateways, frame_size=size)
     assert (experiment.longest_frame, experiment.address_plan.mtu) == (longest, mtu)
 
 
