@@ -20,9 +20,6 @@ _CLAT_PREFIX: Final = IPv6Network("2001:2:0:46::/96")
 
 _HEADER_DIFFERENCE_BYTES: Final = 20
 _SOFTWIRE_BYTES: Final = 40
-# Linux keeps room in an encapsulating route's MTU for a routing header with one segment, also where it sends none
-# (seg6_iptunnel.c, seg6_lwt_headroom).
-_UNUSED_ROUTING_HEADER_BYTES: Final = 24
 
 Networks = tuple[IPNetwork, ...]
 
@@ -92,11 +89,6 @@ class LinkForm:
 
     family: Family
     in_softwire: bool = False
-
-    @property
-    def spare_mtu(self) -> int:
-        """The bytes by which the link's MTU has to be larger than its longest packet."""
-        return _UNUSED_ROUTING_HEADER_BYTES if self.in_softwire else 0
 
     def bytes_longer(self, than: Family) -> int:
         """Returns by how many bytes a frame is longer here than the same frame of a family."""

@@ -322,7 +322,7 @@ class Experiment(PlanModel):
     @property
     def spare_mtu(self) -> int:
         """The bytes by which the links' MTU has to be larger than the longest packet."""
-        return max(form.spare_mtu for form in self.forms_of_links)
+        return max(hop.spare_mtu for hop in self.gateway.hops)
 
     @property
     def maximum_fps(self) -> float | None:

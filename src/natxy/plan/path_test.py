@@ -84,18 +84,32 @@ def test_a_softwire_carries_the_networks_of_both_sides() -> None:
     ]
 
 
-@pytest.mark.parametrize(("size", "longest", "mtu"), [(64, 104, 1524), (1518, 1558, 1564)])
-def test_a_softwire_makes_frames_longer(size: int, longest: int, mtu: int) -> None:
-    experiment = chain("softwire", "softwire", frame_size=size)
+BY_TUNNEL: Fields = {"driver": "softwire", "by": "ip6_tunnel"}
+
+
+@pytest.mark.parametrize(
+    ("gateways", "size", "longest", "mtu"),
+    [
+        (("softwire", "softwire"), 64, 104, 1524),
+        (("softwire", "softwire"), 1518, 1558, 1564),
+        # Only routes need room for a header that they do not send.
+        (("softwire", "lwaftr"), 1518, 1558, 1564),
+        ((BY_TUNNEL, "lwaftr"), 64, 104, 1500),
+        ((BY_TUNNEL, BY_TUNNEL), 1518, 1558, 1540),
+    ],
+)
+def test_a_softwire_makes_frames_longer(gateways: tuple[str | Fields, ...], size: int, longest: int, mtu: int) -> None:
+    experiment = chain(*gateways, frame_size=size)
     assert (experiment.longest_frame, experiment.address_plan.mtu) == (longest, mtu)
 
 
-def test_an_end_of_a_softwire_alone_is_refused() -> None:
-    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}, "gateway": "softwire"}
+@pytest.mark.parametrize("driver", ["softwire", "lwaftr"])
+def test_an_end_of_a_softwire_alone_is_refused(driver: str) -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}, "gateway": driver}
     found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
     assert found["experiments[0].translation"] == (
-        "softwire is one end of a softwire; give the other end too: "
-        "`gateway: {driver: chain, gateways: [softwire, softwire]}`"
+        f"{driver} is one end of a softwire; give the other end too: "
+        f"`gateway: {{driver: chain, gateways: [softwire, {driver}]}}`"
     )
 
 
@@ -461,12 +475,6 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
             "subscribers",
             "takes at most 65,536 subscribers",
         ),
-        (
-            ("tester", {"driver": "softwire", "by": "ip6_tunnel"}),
-            DS_LITE,
-            "subscribers",
-            "softwire takes at most 1 subscribers, not 256",
-        ),
         (("tester", "softwire"), {"subscribers": {"ipv4": "198.18.0.0/20"}}, "subscribers", "the left link itself"),
         (("tester", "softwire"), {"subscribers": {"ipv6": "2600::/32"}}, "subscribers", "outside the benchmark and"),
         (("tester", "softwire"), {"subscribers": {"ipv6": "2001:2:0:5000::/52"}}, "subscribers", "2001:2:0:4000::/51"),
@@ -482,6 +490,13 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
             "subscribers",
             "4,096 subscribers that share addresses have 258,048 ranges of ports, and softwire takes 1,024",
         ),
+        (
+            ("tester", "lwaftr"),
+            {"subscribers": {"ipv4": "172.16.0.0/15", "ipv6": "fd00:2::/32"}},
+            "subscribers",
+            "lwaftr takes at most 65,536 subscribers",
+        ),
+        (("lwaftr", "softwire"), DS_LITE, "translation", "do not fit together; choose another order"),
         (
             ("tester", "softwire"),
             {

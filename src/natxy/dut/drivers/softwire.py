@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv6Address
 from typing import ClassVar, Final
 
 from natxy.addressing.map_rules import MapRule
-from natxy.dut.base import Capability
-from natxy.dut.linux.gateway import LinuxGateway
-from natxy.errors import DutError, PlanError
+from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
+from natxy.errors import DutError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
-from natxy.plan.model.terms import SoftwireEnd
 
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
@@ -20,40 +19,29 @@ _OWN: Final = ["proto", "110", "metric", "4096"]
 _FIRST_TABLE: Final = 110_000
 _OWN_PORTS, _NOBODYS_PORTS, _LAST_PORT = 110, 111, 112
 _LAST: Final = 65535
-_TIMEOUT_S: Final = 30.0
-# Each of 65,536 routes takes less, on a slow machine too.
-_COMMAND_S: Final = 0.005
 _INSTEAD: Final = {SoftwireBy.SEG6: SoftwireBy.IP6_TUNNEL, SoftwireBy.IP6_TUNNEL: SoftwireBy.SEG6}
 
 
-class SoftwireGateway(LinuxGateway[SoftwireConfig]):
+class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
     """Puts the packets to the networks of the other end into IPv6, and takes packets from the other end out of it.
 
     `seg6` does both by routes: a list of one segment needs no routing header (RFC 8986 §5.2), so that plain
     IPv4-in-IPv6 is on the wire. `ip6_tunnel` does both by an interface, without an encapsulation limit (RFC 2473
-    §4.1.1), which would be an option between the headers.
+    §4.1.1), which would be an option between the headers; several subscribers share one interface, and their routes
+    say both ends of the softwire.
     """
 
     name = "softwire"
     summary = "an end of a softwire, IPv4 in IPv6 by the kernel: B4 and AFTR of DS-Lite, the tunnels of lw4o6 and MAP-E"
     position = 7
-    capabilities = frozenset({Capability.SET_CORES})
     tunnel: ClassVar[str] = "natxy-softwire"
     """The interface of `ip6_tunnel`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.addresses.softwire is None:
-            raise PlanError(f"{self.name} is one end of a softwire; give the other end too, in a chain of gateways")
-        self._softwire = self.addresses.softwire
-        is_edge = self._softwire.end == SoftwireEnd.EDGE
-        self._outer = self.interfaces.right if is_edge else self.interfaces.left
 
     def install(self) -> None:
         # A killed run may have left its routes on a DUT that survives the run.
         self.uninstall()
         try:
-            self._batch(self._installed(), force=False)
+            self.batch("ip", self._installed(), force=False)
         except DutError as error:
             by = self.config.by
             raise DutError(
@@ -61,7 +49,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
             ) from error
 
     def uninstall(self) -> None:
-        self._batch(self._removed(), force=True)
+        self.batch("ip", self._removed(), force=True)
 
     def configuration(self) -> str:
         shown = ["ip", "sr", "tunsrc", "show"]
@@ -70,33 +58,42 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
         return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
 
     def _installed(self) -> Iterator[str]:
-        own, far = self._softwire.own, self._softwire.far
+        own, far, subscribers = self.softwire.own, self.softwire.far, self.softwire.subscribers
+        interface = self.outer if self.config.by == SoftwireBy.SEG6 else self.tunnel
         if self.config.by == SoftwireBy.SEG6:
             yield f"sr tunsrc set {own}"
-            yield self._route("replace", f"{own}/128", "encap seg6local action End.DX4 nh4 0.0.0.0", self._outer)
-            if self._softwire.subscribers:
-                yield from self._to_subscribers(self._softwire.subscribers)
-                return
-            through, interface = f"encap seg6 mode encap.red segs {far}", self._outer
+            yield self._route("replace", f"{own}/128", "encap seg6local action End.DX4 nh4 0.0.0.0", interface)
+            through = self._through(far)
+        elif subscribers:
+            yield from self.made_tunnel(self.tunnel)
         else:
-            yield f"address replace {own}/128 dev {self._outer} nodad"
-            ends = f"local {own} remote {far} dev {self._outer}"
-            yield f"link add {self.tunnel} type ip6tnl mode ipip6 {ends} encaplimit none hoplimit 64"
+            yield f"address replace {own}/128 dev {self.outer} nodad"
+            ends = f"local {own} remote {far} dev {self.outer}"
+            yield f"link add {self.tunnel} type ip6tnl mode ipip6 {ends} encaplimit none hoplimit {HOP_LIMIT}"
             yield f"link set {self.tunnel} up"
-            through, interface = "", self.tunnel
-        yield from (self._route("replace", str(network), through, interface) for network in self._softwire.carries)
+            through = ""
+        if subscribers:
+            yield from self._to_subscribers(subscribers, interface)
+            return
+        yield from (self._route("replace", str(network), through, interface) for network in self.softwire.carries)
 
-    def _to_subscribers(self, rule: MapRule) -> Iterator[str]:
+    def _through(self, far: IPv6Address) -> str:
+        """Returns what puts the packets of a route into the softwire whose other end is `far`."""
+        if self.config.by == SoftwireBy.SEG6:
+            return f"encap seg6 mode encap.red segs {far}"
+        return f"encap ip6 id 0 src {self.softwire.own} dst {far} hoplimit {HOP_LIMIT}"
+
+    def _to_subscribers(self, rule: MapRule, interface: str) -> Iterator[str]:
         """Yields a route for each subscriber's address or, where subscribers share addresses, a rule for each range of
         ports with a routing table of its own."""
         for number in range(rule.subscriber_count):
             each = rule.subscriber(number)
-            through = f"encap seg6 mode encap.red segs {each.address}"
+            through = self._through(each.address)
             if rule.psid_length == 0:
-                yield self._route("replace", f"{each.ipv4}/32", through, self._outer)
+                yield self._route("replace", f"{each.ipv4}/32", through, interface)
                 continue
             table = _FIRST_TABLE + number
-            yield f"{self._route('replace', 'default', through, self._outer)} table {table}"
+            yield f"{self._route('replace', 'default', through, interface)} table {table}"
             chosen = f"to {each.ipv4}/32 protocol 110"
             for ports in each.ports.ranges:
                 # The kernel takes neither port 0 nor the last one.
@@ -110,7 +107,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
                 yield f"rule add priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
 
     def _removed(self) -> Iterator[str]:
-        own, rule = self._softwire.own, self._softwire.subscribers
+        own, rule = self.softwire.own, self.softwire.subscribers
         if rule and rule.psid_length:
             yield "rule flush protocol 110"
             yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
@@ -119,14 +116,7 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
             yield self._route("del", f"{own}/128")
             yield "sr tunsrc set ::"
         else:
-            yield f"link del {self.tunnel}"
-            yield f"address del {own}/128 dev {self._outer}"
+            yield from self.removed_tunnel(self.tunnel)
 
     def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:
         return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])
-
-    def _batch(self, commands: Iterator[str], *, force: bool) -> None:
-        lines = [f"{command}\n" for command in commands]
-        argv = ["ip", *(["-force"] if force else []), "-batch", "-"]
-        timeout_s = _TIMEOUT_S + _COMMAND_S * len(lines)
-        self.transport.run(argv, input="".join(lines), check=not force, timeout_s=timeout_s)

@@ -4,12 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
 
+import pytest
+
 from natxy.addressing.map_rules import MapRule
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.softwire import SoftwireGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
-from natxy.plan.gateways.softwire import SoftwireConfig
+from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
 from natxy.plan.model.terms import SoftwireEnd
 from natxy.system.machine_sysctls import MachineSysctls
@@ -34,9 +36,9 @@ class Recording(LocalTransport):
         return CompletedCommand(tuple(argv), 0, "", "")
 
 
-def batches(rule: MapRule) -> list[list[str]]:
+def batches(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> list[list[str]]:
     """Returns what a core runs before it sets its softwires up, and then."""
-    return installed(rule).batches
+    return installed(rule, by).batches
 
 
 def timeouts(rule: MapRule) -> list[float]:
@@ -44,7 +46,7 @@ def timeouts(rule: MapRule) -> list[float]:
     return installed(rule).timeouts_s
 
 
-def installed(rule: MapRule) -> Recording:
+def installed(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> Recording:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -53,8 +55,8 @@ def installed(rule: MapRule) -> Recording:
         subscribers=rule,
     )
     transport = Recording()
-    addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire)
-    SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).install()
+    addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire, mtu=1564)
+    SoftwireGateway(SoftwireConfig(by=by), transport, DutInterfaces("a", "b"), addresses).install()
     return transport
 
 
@@ -76,6 +78,25 @@ def test_each_subscriber_with_an_address_of_its_own_has_a_route() -> None:
     assert rules_of(added) == []
     assert "rule flush protocol 110" not in removed
     assert "route flush proto 110" in removed
+
+
+@pytest.mark.parametrize("ea_length", [2, 4])
+def test_a_tunnel_interface_serves_all_subscribers_by_their_routes(ea_length: int) -> None:
+    removed, added = batches(
+        MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), ea_length, 6), SoftwireBy.IP6_TUNNEL
+    )
+    assert added[:3] == [
+        "address replace 2001:2:0:5000::2/128 dev a nodad",
+        "link add natxy-softwire mtu 1524 type ip6tnl external",
+        "link set natxy-softwire up",
+    ]
+    routes = [line for line in added if line.startswith("route replace")]
+    assert len(routes) == 2**ea_length
+    own, far = ("198.18.128.3/32", "fd00:2:6:c000:0:c612:8003:0") if ea_length == 2 else ("default", "fd00:2:6:f000:0")
+    assert routes[-1].startswith(f"route replace {own} encap ip6 id 0 src 2001:2:0:5000::2 dst {far}")
+    assert " hoplimit 64 dev natxy-softwire " in routes[-1]
+    assert len(rules_of(added)) == (0 if ea_length == 2 else 63 * 16 + 4 * 2)
+    assert removed[-2:] == ["link del natxy-softwire", "address del 2001:2:0:5000::2/128 dev a"]
 
 
 def test_many_routes_have_the_time_that_they_take() -> None:

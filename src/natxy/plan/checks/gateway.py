@@ -9,7 +9,8 @@ from ipaddress import IPv6Network
 from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
-from natxy.plan.gateways.linux import NftablesConfig
+from natxy.plan.gateways.linux import NftablesConfig, PortSetModel
+from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.problems import Location, Problem
@@ -90,6 +91,30 @@ def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
         else:
             continue
         yield Problem((*at, *hop_at, "port_set"), text)
+    yield from _check_port_sets_of_cores(experiment, at)
+
+
+def _check_port_sets_of_cores(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    """Refuses a core's port set that is not that of the gateway which gives the ports."""
+    given: PortSetModel | None = None
+    for hop_at, hop in experiment.gateway.located_hops:
+        if isinstance(hop, NftablesConfig):
+            given = hop.port_set
+        if not isinstance(hop, LwaftrConfig) or hop.port_set is None:
+            continue
+        if experiment.subscribers:
+            text = "`subscribers` says which ports each has; remove one of the two"
+        elif given is None:
+            text = "no gateway on the left of the core has a port set; give nftables the same one, or remove it"
+        elif hop.port_set != given:
+            text = f"is {_written(hop.port_set)}, and that of nftables is {_written(given)}; give both the same"
+        else:
+            continue
+        yield Problem((*at, *hop_at, "port_set"), text)
+
+
+def _written(port_set: PortSetModel) -> str:
+    return f"psid {port_set.psid} of {port_set.psid_length} bits with an offset of {port_set.offset}"
 
 
 def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[Problem]:

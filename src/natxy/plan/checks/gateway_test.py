@@ -44,6 +44,36 @@ def test_port_sets_that_cannot_be(own: dict[str, Any], field: str, message: str)
     assert message in found[f"experiments[0].{field}"]
 
 
+RELAY = {"driver": "lwaftr", "port_set": {"psid_length": 4}}
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "message"),
+    [
+        ([PORT_SET, "softwire", RELAY], CONNECTED, None),
+        ([PORT_SET, "softwire", "lwaftr"], CONNECTED, None),
+        (
+            [PORT_SET | {"port_set": {"psid_length": 4, "psid": 3}}, "softwire", RELAY],
+            CONNECTED,
+            "is psid 0 of 4 bits with an offset of 6, and that of nftables is psid 3 of 4 bits",
+        ),
+        (["nftables", "softwire", RELAY], CONNECTED, "no gateway on the left of the core has a port set"),
+        (["softwire", RELAY], {}, "no gateway on the left of the core has a port set"),
+        (["tester", RELAY], {"subscribers": {}}, "`subscribers` says which ports each has"),
+    ],
+)
+def test_a_core_has_the_port_set_of_its_subscriber(
+    gateways: list[Any], own: dict[str, Any], message: str | None
+) -> None:
+    found = problems(gateway={"driver": "chain", "gateways": gateways}, **own)
+    if message is None:
+        assert found == {}
+    else:
+        [(field, text)] = found.items()
+        assert field == f"experiments[0].gateway.gateways[{len(gateways) - 1}].port_set"
+        assert message in text
+
+
 @pytest.mark.parametrize(
     "own",
     [

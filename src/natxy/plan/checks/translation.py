@@ -12,7 +12,7 @@ from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import WELL_KNOWN_PREFIX, WELL_KNOWN_SPACE, AddressPreset, Translation
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.written import ExperimentPlan, Plan
 
 
@@ -34,7 +34,8 @@ def _impossible(gateway: GatewayModel, kind: TranslationKind | None) -> str:
     """Says that a gateway cannot translate so, and what to do."""
     able = ", ".join(sorted(each for each in gateway.translations if each))
     if gateway.softwire_ends and not gateway.translations:
-        both = f"{{driver: chain, gateways: [{gateway.driver}, {gateway.driver}]}}"
+        edge = gateway.driver if SoftwireEnd.EDGE in gateway.softwire_ends else "softwire"
+        both = f"{{driver: chain, gateways: [{edge}, {gateway.driver}]}}"
         return f"{gateway.driver} is one end of a softwire; give the other end too: `gateway: {both}`"
     if not able and not gateway.translations:
         return f"the translations of {gateway.title} do not fit together; choose another order, or other gateways"

@@ -114,6 +114,11 @@ class GatewayModel(PlanModel):
         return 0
 
     @property
+    def spare_mtu(self) -> int:
+        """The bytes by which its links' MTU has to be larger than the longest packet."""
+        return 0
+
+    @property
     def boxes(self) -> tuple[GatewayModel, ...]:
         """The boxes of a chain, from left to right, those that the tester plays included; itself, unless it is one."""
         return (self,)

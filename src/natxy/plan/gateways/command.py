@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.gateways.softwire import UNUSED_ROUTING_HEADER_BYTES
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import Duration
 
@@ -99,6 +100,11 @@ class CommandConfig(GatewayModel):
     def softwire_ends(self) -> frozenset[SoftwireEnd]:
         asked_for = any("{softwire_" in word for command in self.commands for word in command)
         return frozenset(SoftwireEnd) if asked_for else frozenset()
+
+    @property
+    def spare_mtu(self) -> int:
+        # The commands may set up such a route.
+        return UNUSED_ROUTING_HEADER_BYTES if self.softwire_ends else 0
 
     @property
     def keeps_connections(self) -> bool | None:

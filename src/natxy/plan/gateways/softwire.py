@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+
+UNUSED_ROUTING_HEADER_BYTES: Final = 24
+"""Linux keeps room in an encapsulating route's MTU for a routing header with one segment, also where it sends none
+(seg6_iptunnel.c, seg6_lwt_headroom)."""
 
 
 class SoftwireBy(StrEnum):
@@ -29,10 +33,13 @@ class SoftwireConfig(NeighborsModel):
 
     @property
     def most_subscribers(self) -> int:
-        # A tunnel interface has one other end.
-        return 65_536 if self.by == SoftwireBy.SEG6 else 1
+        return 65_536
 
     @property
     def most_port_ranges(self) -> int:
         # The kernel looks at them one after the other.
-        return 1024 if self.by == SoftwireBy.SEG6 else 0
+        return 1024
+
+    @property
+    def spare_mtu(self) -> int:
+        return UNUSED_ROUTING_HEADER_BYTES if self.by == SoftwireBy.SEG6 else 0

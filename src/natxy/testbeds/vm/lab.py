@@ -122,7 +122,7 @@ class VmLab(EngineTestbed):
             chain.dissolve()
 
     @property
-    def _boxes(self) -> Sequence[Box]:
+    def boxes(self) -> Sequence[Box]:
         return self._chain.boxes if self._chain else [Box(self.transport, self.interfaces)]
 
     def engine_argv(self) -> list[str]:
@@ -158,17 +158,17 @@ class VmLab(EngineTestbed):
         spent = LoadWatches(
             [
                 LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
-                for box in self._boxes
+                for box in self.boxes
             ]
         )
         self._reading_cost = spent.cost()
         return watch.with_load(spent)
 
     def counting(self) -> CountWatches:
-        return CountWatches([CountWatch(box.transport, box.interfaces) for box in self._boxes])
+        return CountWatches([CountWatch(box.transport, box.interfaces) for box in self.boxes])
 
     def dut_hardware(self) -> Sequence[dict[str, str]]:
-        return [describe_hardware(box.transport, box.interfaces) for box in self._boxes]
+        return [describe_hardware(box.transport, box.interfaces) for box in self.boxes]
 
     def description(self) -> dict[str, str]:
         return {

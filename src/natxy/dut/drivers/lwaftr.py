@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An lwAFTR or MAP-E border relay, composed of a tunnel interface and traffic control filters of the Linux kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address
+from typing import ClassVar, Final
+
+from natxy.addressing.port_sets import PortSet
+from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
+from natxy.errors import DutError
+from natxy.plan.gateways.lwaftr import LwaftrConfig
+
+# The order of the filters: ports that nobody has, the bindings, and all other packets.
+_NOBODYS_PORTS, _BINDINGS, _OTHERS = 1, 2, 3
+# Only these have ports that a filter can tell.
+_PROTOCOLS: Final = ("udp", "tcp")
+_PORT_BITS: Final = 16
+_SHOWN_LINES: Final = 200
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """Holds which addresses and ports belong to a softwire, by its other end."""
+
+    far: IPv6Address
+    inner: IPv4Network
+    ports: PortSet
+
+
+class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
+    """Has one tunnel interface for all softwires. Routes lead packets for subscribers to the interface, where a filter
+    says both ends of the softwire, by address and ports. A filter on packets that come out of softwires lets only those
+    pass whose outer source is that of their inner source and its port.
+
+    Filters look at UDP and TCP alone where a subscriber has a part of an address's ports. Both ways a packet is
+    forwarded by the kernel, so that its inner TTL falls by one.
+    """
+
+    name = "lwaftr"
+    summary = "an lwAFTR or MAP-E border relay that checks each packet's binding, composed of the kernel's tc filters"
+    position = 7
+    tunnel: ClassVar[str] = "natxy-lwaftr"
+
+    @classmethod
+    def programs(cls, config: LwaftrConfig) -> dict[str, str]:
+        return super().programs(config) | {"tc": "apt install iproute2"}
+
+    def install(self) -> None:
+        # A killed run may have left its interface on a DUT that survives the run.
+        self.uninstall()
+        try:
+            self.batch("ip", self._interface(), force=False)
+            self.batch("tc", self._filters(), force=False)
+        except DutError as error:
+            raise DutError(
+                f"{error}. Does the kernel have ip6_tunnel, cls_flower and act_tunnel_key, and no other tunnel "
+                "interface that is `external`?"
+            ) from error
+
+    def uninstall(self) -> None:
+        # The interface's filters and routes go with it.
+        self.batch("ip", self.removed_tunnel(self.tunnel), force=True)
+
+    def configuration(self) -> str:
+        shown = [f"tc filter show dev {self.tunnel} {way}" for way in ("egress", "ingress")]
+        found = [self.transport.run(["sh", "-c", f"{each} | head -n {_SHOWN_LINES}"]).stdout.rstrip() for each in shown]
+        filters = (f"# {each}, at most {_SHOWN_LINES} lines\n{text}" for each, text in zip(shown, found, strict=True))
+        return "\n".join([*filters, super().configuration()])
+
+    def _interface(self) -> Iterator[str]:
+        yield from self.made_tunnel(self.tunnel)
+        yield from (f"route replace {network} dev {self.tunnel}" for network in self.softwire.carries)
+
+    def _bindings(self) -> Iterator[_Binding]:
+        rule = self.softwire.subscribers
+        if rule is None:
+            own = self.config.port_set
+            ports = own.ports if own else PortSet()
+            yield from (_Binding(self.softwire.far, each, ports) for each in self.softwire.carries)
+            return
+        for number in range(rule.subscriber_count):
+            each = rule.subscriber(number)
+            yield _Binding(each.address, IPv4Network(each.ipv4), each.ports)
+
+    def _filters(self) -> Iterator[str]:
+        own, bindings = self.softwire.own, [*self._bindings()]
+        yield f"qdisc add dev {self.tunnel} clsact"
+        for way, inner in (("egress", "dst"), ("ingress", "src")):
+            added = f"filter add dev {self.tunnel} {way} protocol"
+            for ports in _first_ports(bindings[0].ports, inner):
+                yield f"{added} ip pref {_NOBODYS_PORTS} flower {ports} action drop"
+            for each in bindings:
+                if way == "egress":
+                    end, action = "", f"tunnel_key set src_ip {own} dst_ip {each.far} id 0 ttl {HOP_LIMIT} pass"
+                else:
+                    end, action = f"enc_src_ip {each.far} enc_dst_ip {own} ", "pass"
+                for ports in _own_ports(each.ports, inner):
+                    matched = f"{end}{inner}_ip {each.inner}{ports}"
+                    yield f"{added} ip pref {_BINDINGS} flower {matched} action {action}"
+            yield f"{added} all pref {_OTHERS} matchall action drop"
+
+
+def _own_ports(ports: PortSet, inner: str) -> Iterator[str]:
+    """Yields what a filter asks of the ports of a subscriber; nothing where the subscriber has all of them."""
+    if ports.psid_length == 0:
+        yield ""
+        return
+    shift = _PORT_BITS - ports.offset - ports.psid_length
+    value, mask = ports.psid << shift, (1 << ports.psid_length) - 1 << shift
+    yield from (f" ip_proto {protocol} {inner}_port {value:#06x}/{mask:#06x}" for protocol in _PROTOCOLS)
+
+
+def _first_ports(ports: PortSet, inner: str) -> Iterator[str]:
+    """Yields what a filter asks of the first ports, which nobody has with an offset (RFC 7597 §5.1)."""
+    if ports.psid_length and ports.offset:
+        mask = (1 << ports.offset) - 1 << _PORT_BITS - ports.offset
+        yield from (f"ip_proto {protocol} {inner}_port 0x0000/{mask:#06x}" for protocol in _PROTOCOLS)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares what drivers do whose gateway is one end of softwires (RFC 2473)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from natxy.dut.base import Capability, ConfigT
+from natxy.dut.linux.gateway import LinuxGateway
+from natxy.errors import PlanError
+from natxy.plan.model.terms import SoftwireEnd
+
+HOP_LIMIT: Final = 64
+"""The hop limit of the outer header, the kernel's own."""
+_TIMEOUT_S: Final = 30.0
+# Each of 65,536 routes takes less, on a slow machine too.
+_COMMAND_S: Final = 0.005
+_OUTER_HEADER_BYTES: Final = 40
+
+
+class SoftwireEndGateway(LinuxGateway[ConfigT]):
+    """Is one end of the softwires on its `outer` interface. A driver implements `install` and `uninstall`."""
+
+    capabilities = frozenset({Capability.SET_CORES})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.addresses.softwire is None:
+            raise PlanError(f"{self.name} is one end of a softwire; give the other end too, in a chain of gateways")
+        self.softwire = self.addresses.softwire
+        is_edge = self.softwire.end == SoftwireEnd.EDGE
+        self.outer = self.interfaces.right if is_edge else self.interfaces.left
+
+    def batch(self, program: str, commands: Iterator[str], *, force: bool) -> None:
+        """Lets `ip` or `tc` carry out many commands. With `force`, it goes on after those that fail."""
+        lines = [f"{command}\n" for command in commands]
+        argv = [program, *(["-force"] if force else []), "-batch", "-"]
+        timeout_s = _TIMEOUT_S + _COMMAND_S * len(lines)
+        self.transport.run(argv, input="".join(lines), check=not force, timeout_s=timeout_s)
+
+    def made_tunnel(self, name: str) -> Iterator[str]:
+        """Yields the commands for a tunnel interface that learns both ends of each packet's softwire from a route or a
+        filter, and needs this end's address on the outer interface. The kernel has one such interface a namespace."""
+        # The kernel gives it the MTU of Ethernet's usual frames, whatever the outer interface has.
+        mtu = self.addresses.mtu - _OUTER_HEADER_BYTES
+        yield f"address replace {self.softwire.own}/128 dev {self.outer} nodad"
+        yield f"link add {name} mtu {mtu} type ip6tnl external"
+        yield f"link set {name} up"
+
+    def removed_tunnel(self, name: str) -> Iterator[str]:
+        """Yields the commands that remove a tunnel interface, and this end's address."""
+        yield f"link del {name}"
+        yield f"address del {self.softwire.own}/128 dev {self.outer}"
