@@ -5,8 +5,6 @@ their results, and a loss in one of them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, Final
@@ -16,25 +14,18 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.packet import Packet
 
-from natxy.dut.base import Gateway
-from natxy.engine.client import EngineClient
 from natxy.engine.messages.common import Side
-from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.linux import PortSetModel
-from natxy.plan.resolve import resolve
-from natxy.plan.testbeds.lab import LabConfig
-from natxy.plan.written import Plan
 from natxy.probe.binding import binding_of
 from natxy.probe.frames import send_probes
-from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
+from natxy.procedures.common.streams import establish_request, traffic_request
 from natxy.results.records import RunState, State
-from natxy.testbeds.lab import NetnsLab
-from natxy.testbeds.lab_kernels import lab_for
 from tests.support import needs
 from tests.support.capture import Direction, captured
 from tests.support.captured_frames import has_right_checksums, signature_of
+from tests.support.chains import chain, experiment_of, set_up
 from tests.support.measured_runs import measured_run
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
@@ -44,30 +35,6 @@ pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack"
 FRAMES: Final = 100
 CONNECTIONS: Final = 50
 CONNECTED: Final[dict[str, Any]] = {"connections": CONNECTIONS, "phase1_rate": "1k"}
-
-
-def chain(*gateways: str | dict[str, Any]) -> dict[str, Any]:
-    return {"driver": "chain", "gateways": [*gateways]}
-
-
-def experiment_of(**own: Any) -> Experiment:
-    fields = {"name": "e", "procedure": "throughput", "search": {"max_rate": "1M"}} | own
-    return resolve(Plan.model_validate({"name": "p", "timing": "lab", "experiments": [fields]})).experiments[0]
-
-
-@contextmanager
-def set_up(experiment: Experiment, folder: Path) -> Iterator[tuple[NetnsLab, Gateway[Any], EngineClient]]:
-    """Yields a lab with its gateways, and an engine that has resolved the addresses of the outer ones."""
-    with ExitStack() as stack:
-        lab = stack.enter_context(lab_for(LabConfig(), experiment.path))
-        gateway = lab.create_path(experiment.path)
-        stack.callback(gateway.remove)
-        gateway.apply()
-        engine = EngineClient(lab.engine_argv(), folder / "engine.log")
-        stack.callback(engine.close)
-        engine.open_ports(PortsOpen(ports=lab.port_specs()))
-        engine.resolve_neighbors(neighbors_request(experiment))
-        yield lab, gateway, engine
 
 
 def between(experiment: Experiment, folder: Path, link: int = 1) -> dict[Side, list[Packet]]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
-from typing import Final
+from typing import Final, Literal
 
 from natxy.addressing.embedding import embedded_network, extracted_network
+from natxy.plan.frames.forms import Form
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, IPNetwork, Translation
 from natxy.plan.model.terms import Family, TranslationKind
@@ -89,6 +90,17 @@ class LinkForm:
 
     family: Family
     in_softwire: bool = False
+
+    @property
+    def tuple_family(self) -> Family:
+        """The family of the addresses that tell flows apart."""
+        return Family.IPV4 if self.in_softwire else self.family
+
+    def form_from(self, sender: Literal["left", "right"]) -> Form:
+        """Returns the form that the frames of a side have here."""
+        if not self.in_softwire:
+            return Form.UDP
+        return Form.SOFTWIRE_FROM_EDGE if sender == "left" else Form.SOFTWIRE_FROM_CORE
 
     def bytes_longer(self, than: Family) -> int:
         """Returns by how many bytes a frame is longer here than the same frame of a family."""

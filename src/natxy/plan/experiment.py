@@ -256,20 +256,44 @@ class Experiment(PlanModel):
         return self.translation.kind.families if self.translation else (self.family, self.family)
 
     @property
+    def families_of_ports(self) -> tuple[Family, Family]:
+        """The families of the addresses in the flows of the tester's left and right port."""
+        left, right = self.forms_of_ports
+        return left.tuple_family, right.tuple_family
+
+    @property
+    def hosts_of_ports(self) -> tuple[AddressRanges, AddressRanges]:
+        """The left and the right hosts, by their addresses on the link of their port.
+
+        They have others there than at the ends, if the tester plays a translator.
+        """
+        left = self._seen_by_port(0, self.addresses.left_hosts)
+        right = self._seen_by_port(1, self.addresses.right_hosts)
+        assert left, "natxy's own prefix divides no addresses"
+        assert right, "natxy's own prefix divides no addresses"
+        return left, right
+
+    @property
     def left_destinations(self) -> AddressRanges | None:
-        """The right hosts, by the addresses that the left side sends to."""
-        return self._addressed(self.addresses.right_hosts)
+        """The right hosts, by the addresses that the left port sends to."""
+        return self._addressed(0, self.addresses.right_hosts)
 
     @property
     def right_destinations(self) -> AddressRanges | None:
-        """The left hosts, by the addresses that the right side sends to; None if the right side can only reply."""
-        return self._addressed(self.addresses.left_hosts)
+        """The left hosts, by the addresses that the right port sends to; None if the right side can only reply."""
+        return self._addressed(1, self.addresses.left_hosts)
 
-    def _addressed(self, hosts: AddressRanges) -> AddressRanges | None:
-        if self.translation is None:
+    def _addressed(self, port: int, hosts: AddressRanges) -> AddressRanges | None:
+        return _all_across(self.translation, hosts) if self.translation else self._seen_by_port(port, hosts)
+
+    def _seen_by_port(self, port: int, hosts: AddressRanges) -> AddressRanges | None:
+        """Returns hosts by their addresses on the link of a port, where the translations of a chain are undone at its
+        ends."""
+        if self.families_of_ports[port] == self.families[port]:
             return hosts
-        addressed = [_across(self.translation, each) for each in hosts.ranges]
-        return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
+        clat = self.path.clat
+        assert clat, "only a translator that the tester plays makes a port's family another one"
+        return _all_across(clat, hosts)
 
     def sent_frames(self, family: Family) -> Frames:
         """Returns what the frames that a side of this family sends look like, before a box of the tester's own."""
@@ -279,15 +303,14 @@ class Experiment(PlanModel):
         return Frames(tuple(size - less for size in self.frame_sizes), form)
 
     def frames_of_port(self, side: Literal["left", "right"]) -> Frames:
-        """Returns what the frames look like that the port on a side sends: in a softwire whose end the tester plays,
-        longer by the outer header."""
+        """Returns what the frames look like that the port on a side sends: longer by what the box adds that the tester
+        plays."""
         number = 0 if side == "left" else 1
         family, link = self.families[number], self.forms_of_ports[number]
         frames = self.sent_frames(family)
-        if not link.in_softwire:
-            return frames
-        form = Form.SOFTWIRE_FROM_EDGE if side == "left" else Form.SOFTWIRE_FROM_CORE
-        return Frames(tuple(size + link.bytes_longer(than=family) for size in frames.sizes), form)
+        if longer := link.bytes_longer(than=family):
+            return Frames(tuple(size + longer for size in frames.sizes), link.form_from(side))
+        return frames
 
     @property
     def frame_sizes(self) -> tuple[int, ...]:
@@ -482,6 +505,11 @@ class Experiment(PlanModel):
         if self.alpha is None:
             return phase1_s
         return phase1_s + connections / (self.alpha * rate_fps) + drains_s
+
+
+def _all_across(translation: Translation, hosts: AddressRanges) -> AddressRanges | None:
+    addressed = [_across(translation, each) for each in hosts.ranges]
+    return AddressRanges(tuple(each for each in addressed if each)) if all(addressed) else None
 
 
 def _across(translation: Translation, hosts: AddressRange) -> AddressRange | None:

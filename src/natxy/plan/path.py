@@ -55,10 +55,15 @@ class Hop:
 
 @dataclass(frozen=True)
 class GatewayPath:
-    """Holds the gateways from left to right, and the links of the tester at both ends."""
+    """Holds the gateways from left to right, and the links of the tester at both ends.
+
+    Where the tester plays the one of two translators, `clat` has the IPv6 addresses that IPv4 hosts of both sides have
+    between them.
+    """
 
     hops: tuple[Hop, ...]
     ends: AddressPlan
+    clat: Translation | None = None
 
     def hosts(self, left: IPAddress, right: IPAddress) -> list[tuple[IPAddress, IPAddress]]:
         """Returns for each gateway a left host as the gateway's left link has the host, and a right host as its right
@@ -139,7 +144,9 @@ def path_of(
     real = tuple(hop for hop in hops if not hop.gateway.is_played)
     # The tester's ports are on the links of the outer gateways.
     outer = {"left": real[0].addresses.left, "right": real[-1].addresses.right}
-    return GatewayPath(real, ends.model_copy(update=outer))
+    is_translator_played = any(hop.gateway.is_played and hop.addresses.translation for hop in hops)
+    clats = (each for each in translations if is_translator_played and each and each.kind == TranslationKind.CLAT)
+    return GatewayPath(real, ends.model_copy(update=outer), next(clats, None))
 
 
 def _link(own: IPInterface, other: IPInterface, behind: Networks) -> LinkAddresses:

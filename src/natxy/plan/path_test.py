@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Form
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
@@ -553,3 +554,45 @@ def test_chains_that_cannot_be(gateways: tuple[str, ...], own: Fields, field: st
     fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
     found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
     assert message in found[f"experiments[0].{field}"]
+
+
+@pytest.mark.parametrize(
+    ("gateways", "played", "own", "sizes", "families"),
+    [
+        (("tayga", "tayga-netfilter"), 0, CONNECTED, (84, 64), ("ipv6", "ipv4")),
+        (("tayga", "tayga-netfilter"), 1, CONNECTED, (64, 84), ("ipv4", "ipv6")),
+        (("tayga", "tayga"), 0, {}, (84, 64), ("ipv6", "ipv4")),
+        (("nftables", "tayga", "linux-forward", "tayga-netfilter"), 3, CONNECTED, (64, 84), ("ipv4", "ipv6")),
+    ],
+)
+def test_the_tester_plays_the_other_translator(
+    gateways: tuple[str, ...], played: int, own: Fields, sizes: tuple[int, int], families: tuple[str, str]
+) -> None:
+    both = chain(*gateways, **own)
+    boxes = [number for number in range(len(gateways)) if number != played]
+    # A translator without a table takes no connections.
+    own = own if any(gateways[number] in {"tayga-netfilter", "nftables"} for number in boxes) else {}
+    alone = chain(*("tester" if number == played else each for number, each in enumerate(gateways)), **own)
+    # Nothing changes for the gateways that stay.
+    assert [hop.addresses for hop in alone.path.hops] == [both.path.hops[number].addresses for number in boxes]
+    assert (alone.kinds, alone.frame_size, alone.family) == (both.kinds, both.frame_size, both.family)
+    frames = [alone.frames_of_port(side) for side in ("left", "right")]
+    assert tuple(each.sizes[0] for each in frames) == sizes
+    assert {each.form for each in frames} == {Form.UDP}
+    assert alone.families_of_ports == families
+
+
+def test_a_port_has_the_hosts_as_the_translator_that_the_tester_plays_has_them() -> None:
+    hosts = {"left_hosts": {"first": "10.0.1.0", "last": "10.0.1.63"}, "right_hosts": "198.19.0.9"}
+    experiment = chain("tayga", "tester", addresses=hosts)
+    assert [str(each) for each in experiment.hosts_of_ports] == ["10.0.1.0 to 10.0.1.63", "2001:2:0:64::c613:9"]
+    ends = (experiment.left_destinations, experiment.right_destinations)
+    assert [str(each) for each in ends] == ["198.19.0.9", "2001:2:0:46::a00:100 to 2001:2:0:46::a00:13f"]
+
+
+def test_the_tester_translates_beside_a_translator_alone() -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    for gateways in (["tester", "linux-forward"], ["nftables", "tester"]):
+        fields |= {"gateway": {"driver": "chain", "gateways": gateways}}
+        found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+        assert "do not fit together" in found["experiments[0].translation"]

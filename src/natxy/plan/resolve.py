@@ -101,7 +101,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         own.addresses,
         family,
         kind,
-        hiding=own.gateway.hides_left,
+        hiding=own.gateway.has_private_left,
         many_pairs=own.pairs is not None,
         prefix=(own.translation and own.translation.prefix) or PREFIX,
     )

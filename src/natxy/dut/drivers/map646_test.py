@@ -75,7 +75,7 @@ def test_command_lines_and_configuration(tmp_path: Path) -> None:
         "start-stop-daemon --start --background --make-pidfile --pidfile /run/natxy-map646-4026.pid "
         "--startas /opt/map646 -- -c /run/natxy-map646-4026.conf",
         "ip link show tun646",
-        "ip link set tun646 up txqueuelen 10000",
+        "ip link set tun646 up txqueuelen 10000 mtu 1500",
         "ip route replace 2001:2:0:64::/96 dev tun646",
         "ip route replace 198.18.0.2/31 dev tun646",
     ]

@@ -61,7 +61,9 @@ class TunGateway(LinuxGateway[ConfigT]):
             raise GatewayDiedError(" and ".join([*ended, *missing]))
 
     def route_to_tun(self, networks: Iterable[IPNetwork]) -> None:
-        """Sets the TUN interface up and routes `networks` to it."""
-        self.transport.run(["ip", "link", "set", self.tun, "up", "txqueuelen", str(_QUEUE_LENGTH)])
+        """Sets the TUN interface up, for packets as long as those of the links, and routes `networks` to it."""
+        settings = {"txqueuelen": _QUEUE_LENGTH, "mtu": self.addresses.mtu}
+        words = (word for name, value in settings.items() for word in (name, str(value)))
+        self.transport.run(["ip", "link", "set", self.tun, "up", *words])
         for network in networks:
             self.transport.run(["ip", "route", "replace", str(network), "dev", self.tun])

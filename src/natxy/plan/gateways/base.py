@@ -155,6 +155,11 @@ class GatewayModel(PlanModel):
         return False
 
     @property
+    def has_private_left(self) -> bool:
+        """True if the left side is private by default: the gateway hides it, or the box that the tester plays does."""
+        return self.hides_left
+
+    @property
     def is_counted(self) -> bool:
         """True if its driver counts the connections that it keeps."""
         return bool(self.keeps_connections)

@@ -118,7 +118,7 @@ class ChainConfig(GatewayModel):
 
     @property
     def keeps_connections(self) -> bool | None:
-        own = [hop.keeps_connections for hop in self.gateways]
+        own = [hop.keeps_connections for hop in self.hops]
         return True if True in own else None if None in own else False
 
     @property
@@ -126,12 +126,17 @@ class ChainConfig(GatewayModel):
         return any(hop.hides_left or _is_nat64(hop) for hop in self.gateways)
 
     @property
+    def has_private_left(self) -> bool:
+        kinds = self.kinds(Family.IPV4, Family.IPV4) or ()
+        return self.hides_left or TranslationKind.NAT64 in kinds
+
+    @property
     def drops_unknown_replies(self) -> bool:
         return any(hop.drops_unknown_replies or _is_nat64(hop) for hop in self.gateways)
 
     @property
     def is_counted(self) -> bool:
-        return all(hop.is_counted for hop in self.gateways if hop.keeps_connections is not False)
+        return all(hop.is_counted for hop in self.hops if hop.keeps_connections is not False)
 
     @property
     def translations(self) -> frozenset[TranslationKind | None]:
@@ -154,8 +159,10 @@ class ChainConfig(GatewayModel):
             for hop in self.gateways
         ]
         for kinds in product(*possible):
-            # Replies to what another gateway hides would come back to no host of the translation's.
-            alone = not any(hop.hides_left for own, hop in zip(kinds, self.gateways, strict=True) if own is None)
+            # Replies to what another gateway hides would come back to no host of the translation's, and the tester's
+            # ports are at the ends of one.
+            pairs = [*zip(kinds, self.gateways, strict=True)]
+            alone = not any(hop.hides_left if own is None else hop.is_played for own, hop in pairs)
             fits = _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None)
             if fits and not self._hides_in_softwire(kinds):
                 yield kinds

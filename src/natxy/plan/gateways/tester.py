@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a box that the tester plays: the other end of a softwire, where one gateway is measured alone."""
+"""Settings of a box that the tester plays: the other end of a softwire, or the other translator, where one gateway is
+measured alone."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 
 
 class TesterConfig(GatewayModel):
-    """The other end of a softwire, played by the tester (RFC 8219 §4.2): the first or the last box of a chain."""
+    """The other end of a softwire or the other translator, played by the tester (RFC 8219 §4.2): the first or the last
+    box of a chain. As a translator, it is the CLAT or the PLAT of 464XLAT (RFC 6877)."""
 
     is_played: ClassVar[bool] = True
-    translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
+    translations: ClassVar[frozenset[TranslationKind | None]] = frozenset({TranslationKind.CLAT, TranslationKind.NAT64})
+    keeps_connections: ClassVar[bool | None] = None
     softwire_ends: ClassVar = frozenset(SoftwireEnd)
     driver: Literal["tester"] = "tester"

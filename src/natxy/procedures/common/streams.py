@@ -245,11 +245,12 @@ def _tolerated(experiment: Experiment, sender: Side) -> float:
 
 def _flows(experiment: Experiment, side: Side) -> FlowSpace:
     """Returns the flow space of one direction; the orders named `source` apply to the sender's own fields."""
-    addresses, orders = experiment.addresses, experiment.orders
+    orders = experiment.orders
     ports: PortPair = experiment.ports
-    own, far = addresses.left_hosts, experiment.left_destinations
+    left, right = experiment.hosts_of_ports
+    own, far = left, experiment.left_destinations
     if side == Side.RIGHT:
-        own, far = addresses.right_hosts, experiment.right_destinations
+        own, far = right, experiment.right_destinations
         ports, orders = experiment.ports.in_reverse, experiment.orders.in_reverse
     assert far is not None
     return FlowSpace(
@@ -267,13 +268,10 @@ def _address_field(hosts: AddressRanges, order: Order) -> AddressField:
     return field if low == high else field.model_copy(update={"low_bit": one.low_bit, "min": low, "max": high})
 
 
-def _family(experiment: Experiment, side: Side) -> Family:
-    left, right = experiment.families
-    return left if side == Side.LEFT else right
-
-
-def _arrival(experiment: Experiment, side: Side) -> Family | None:
-    return _family(experiment, side.opposite) if experiment.translation else None
+def _arrival(experiment: Experiment, sender: Side) -> Family | None:
+    """Returns the family in which a side's frames arrive, if it is another one."""
+    left, right = experiment.families_of_ports
+    return None if left == right else right if sender == Side.LEFT else left
 
 
 def _frame(experiment: Experiment, side: Side) -> FrameFormat:
@@ -292,6 +290,4 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
 def _arrival_form(experiment: Experiment, sender: Side) -> Form:
     """Returns the form in which a side's frames arrive, where the tester plays the end of a softwire."""
     left, right = experiment.forms_of_ports
-    if sender == Side.LEFT:
-        return Form.SOFTWIRE_FROM_EDGE if right.in_softwire else Form.UDP
-    return Form.SOFTWIRE_FROM_CORE if left.in_softwire else Form.UDP
+    return (right if sender == Side.LEFT else left).form_from(sender.value)
