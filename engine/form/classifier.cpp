@@ -45,6 +45,9 @@ constexpr std::array<std::string_view, kFrameKinds> kNames = {
     "in_softwire",
     "wrong_softwire",
     "headers_in_softwire",
+    "not_mapped",
+    "wrong_mapping",
+    "outside_port_set",
     "other_vlan",
 };
 

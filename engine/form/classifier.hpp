@@ -47,6 +47,9 @@ enum class FrameKind : std::uint8_t {
   in_softwire,          // a test frame whose stream does not, or what else is in one
   wrong_softwire,       // a test frame whose outer addresses are not those of its subscriber
   headers_in_softwire,  // a test frame with something between its outer and its inner header
+  not_mapped,           // a test frame of IPv4 whose stream arrives mapped to IPv6
+  wrong_mapping,        // a test frame whose IPv6 addresses are not those of its subscriber and of a far IPv4 host
+  outside_port_set,     // a test frame with a port that its subscriber does not have
   other_vlan,           // without the tag of the port that received it, whatever it is else
   count_,
 };

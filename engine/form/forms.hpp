@@ -19,22 +19,37 @@ enum class Form : std::uint8_t {
   both_options,
   softwire_from_edge,  // IPv4 in IPv6, from a subscriber to the core (RFC 2473)
   softwire_from_core,
+  map_from_edge,  // IPv6, with the addresses that subscribers and far IPv4 hosts have there (RFC 7599)
+  map_from_core,
   count_,
 };
 
 inline constexpr std::size_t kForms = static_cast<std::size_t>(Form::count_);
-inline constexpr std::array<std::string_view, kForms> kFormNames = {
-    "udp", "udp-hop-by-hop", "udp-destination-options", "udp-both-options", "softwire-from-edge", "softwire-from-core"};
+inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp",
+                                                                    "udp-hop-by-hop",
+                                                                    "udp-destination-options",
+                                                                    "udp-both-options",
+                                                                    "softwire-from-edge",
+                                                                    "softwire-from-core",
+                                                                    "map-from-edge",
+                                                                    "map-from-core"};
 
 constexpr Outer outer_of(Form form) {
   if (form == Form::softwire_from_edge) return Outer::from_edge;
   return form == Form::softwire_from_core ? Outer::from_core : Outer::none;
 }
 
-/// Returns whether frames of a family have a form: IPv6 alone has extension headers, and softwires carry IPv4.
+constexpr Mapped mapped_of(Form form) {
+  if (form == Form::map_from_edge) return Mapped::from_edge;
+  return form == Form::map_from_core ? Mapped::from_core : Mapped::none;
+}
+
+/// Returns whether frames of a family have a form: IPv6 alone has extension headers, and what crosses IPv6 in a
+/// softwire or mapped is IPv4.
 constexpr bool has_form(Family family, Form form) {
   if (form == Form::udp) return true;
-  return (outer_of(form) == Outer::none) == (family == Family::ipv6);
+  const bool crosses = outer_of(form) != Outer::none || mapped_of(form) != Mapped::none;
+  return crosses == (family == Family::ipv4);
 }
 
 /// The bytes of the most extension headers that a form has. `with_layout` and NATXY_FOR_EACH_LAYOUT have a layout for
@@ -68,17 +83,21 @@ static_assert([] {
 
 /// Returns the layout of a form, which the family must have.
 constexpr Layout layout_of(Form form, Family family) {
-  return {family, kExtensionUnitBytes * extensions_of(form, family).size(), outer_of(form)};
+  return {family, kExtensionUnitBytes * extensions_of(form, family).size(), outer_of(form), mapped_of(form)};
 }
 
 inline constexpr Layout kFromEdge = layout_of(Form::softwire_from_edge, Family::ipv4);
 inline constexpr Layout kFromCore = layout_of(Form::softwire_from_core, Family::ipv4);
+inline constexpr Layout kMapFromEdge = layout_of(Form::map_from_edge, Family::ipv4);
+inline constexpr Layout kMapFromCore = layout_of(Form::map_from_core, Family::ipv4);
 
 /// Calls `use` with the layout of a form that is known only at run time, as a template argument.
 template <class Use>
 decltype(auto) with_layout(Form form, Family family, Use&& use) {
   if (outer_of(form) == Outer::from_edge) return use.template operator()<kFromEdge>();
   if (outer_of(form) == Outer::from_core) return use.template operator()<kFromCore>();
+  if (mapped_of(form) == Mapped::from_edge) return use.template operator()<kMapFromEdge>();
+  if (mapped_of(form) == Mapped::from_core) return use.template operator()<kMapFromCore>();
   if (family == Family::ipv4) return use.template operator()<kUdpIpv4>();
   switch (extensions_of(form, family).size()) {
     case 1:
@@ -91,8 +110,9 @@ decltype(auto) with_layout(Form form, Family family, Use&& use) {
 }
 
 /// Calls the macro with every layout that `with_layout` gives.
-#define NATXY_FOR_EACH_LAYOUT(macro)                                                 \
-  macro(kUdpIpv4) macro(kUdpIpv6) macro((Layout{Family::ipv6, kExtensionUnitBytes})) \
-      macro((Layout{Family::ipv6, 2 * kExtensionUnitBytes})) macro(kFromEdge) macro(kFromCore)
+#define NATXY_FOR_EACH_LAYOUT(macro)                                                                               \
+  macro(kUdpIpv4) macro(kUdpIpv6) macro((Layout{Family::ipv6, kExtensionUnitBytes}))                               \
+      macro((Layout{Family::ipv6, 2 * kExtensionUnitBytes})) macro(kFromEdge) macro(kFromCore) macro(kMapFromEdge) \
+          macro(kMapFromCore)
 
 }  // namespace natxy

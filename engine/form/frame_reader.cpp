@@ -8,8 +8,10 @@
 namespace natxy {
 
 KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-                       const Softwire& softwire)
-    : bytes_{layout_of(form, family).signature() + payloads.smallest()}, subscribers_{softwire.subscribers} {
+                       const Softwire& softwire, const Mapping& mapping)
+    : bytes_{layout_of(form, family).signature() + payloads.smallest()},
+      subscribers_{mapped_of(form) == Mapped::none ? softwire.subscribers : mapping.subscribers},
+      inner_bits_{softwire.inner_address ? 0 : ~std::uint64_t{0}} {
   const Layout layout = layout_of(form, family);
   const std::size_t ip_at = layout.ip();
   pseudo_header_ = __builtin_bswap16(kProtocolUdp);
@@ -19,7 +21,9 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
   constexpr std::size_t kMost = std::max(Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end());
   std::array<std::uint8_t, kMost + sizeof(TwoWords)> value{};
   auto known = value;
-  fill(form, family, {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id, .softwire = softwire}, value);
+  fill(form, family,
+       {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id, .softwire = softwire, .mapping = mapping},
+       value);
   with_signature_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
   const auto know = [&](std::size_t at, std::size_t bytes) { std::fill_n(known.begin() + at, bytes, 0xFF); };
   // Routers and translators may change all other fields of the IP header.
@@ -28,8 +32,20 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
     known.at(kEthernetBytes) = 0xF0;
     know(kEthernetBytes + 4, 3);
     know(kEthernetBytes + (layout.outer == Outer::from_edge ? 24 : 8), sizeof(uint128));
+    if (softwire.inner_address) {
+      const std::size_t at = layout.addresses() + (layout.outer == Outer::from_edge ? 0 : 4);
+      know(at, sizeof *softwire.inner_address);
+      store_be32(value.data() + at, *softwire.inner_address);
+    }
   }
-  if (family == Family::ipv4) {
+  if (layout.mapped != Mapped::none) {
+    const std::size_t at = layout.addresses() + (layout.mapped == Mapped::from_edge ? 16 : 0);
+    store_be64(known.data() + at, mapping.prefix.high_bits());
+    store_be64(known.data() + at + 8, mapping.prefix.low_bits());
+    store_be64(value.data() + at, mapping.prefix.high);
+    store_be64(value.data() + at + 8, mapping.prefix.low);
+  }
+  if (layout.header_family() == Family::ipv4) {
     know(ip_at, 1);
     know(ip_at + 2, 2);
     store_be16(known.data() + ip_at + 6, kIpv4FragmentMask);

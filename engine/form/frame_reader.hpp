@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "form/forms.hpp"
+#include "form/mapping.hpp"
 #include "form/size_cycle.hpp"
 #include "form/softwire.hpp"
 #include "packet/burst.hpp"
@@ -36,9 +37,9 @@ class KnownFrame {
  public:
   using Frame = std::span<const std::uint8_t>;
 
-  /// `payloads` has the sizes of the UDP payloads. `softwire`: that of a form which has one.
+  /// `payloads` has the sizes of the UDP payloads. `softwire` and `mapping`: those of forms which have one.
   KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-             const Softwire& softwire);
+             const Softwire& softwire, const Mapping& mapping);
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   template <Layout L, bool kMixed>
@@ -71,7 +72,7 @@ class KnownFrame {
   };
 
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
-  // The pieces of 16 bytes in which the headers of a frame in a softwire are compared, up to the ports.
+  // The pieces of 16 bytes in which the headers of a frame with a subscriber are compared, up to the ports.
   static constexpr std::size_t kPieces = (kFromEdge.udp() - kHeadersAt + 15) / 16;
 
   /// Describes the words up to the end of the signature by which four frames are read.
@@ -79,15 +80,15 @@ class KnownFrame {
   struct Words {
     // From the EtherType on in IPv4, from the third byte of the header on in IPv6. With an odd number of extension
     // headers, the word before is read, too, because words are read in pairs.
-    static constexpr std::size_t kIp = L.family == Family::ipv4 ? kHeadersAt : kHeadersAt + 4;
+    static constexpr std::size_t kIp = L.header_family() == Family::ipv4 ? kHeadersAt : kHeadersAt + 4;
     static constexpr std::size_t kCount = (L.end() - kIp + 15) / 16 * 2;
     static constexpr std::size_t kFirst = L.end() - 8 * kCount;
     static constexpr std::size_t kHeader = (kIp - kFirst) / 8;
     // The last two bytes before the IPv4 header, and its start.
     static constexpr std::size_t kIpv4 = (L.ip() - 2 - kFirst) / 8;
-    // The word with the first six bytes of a subscriber's outer address.
-    static constexpr std::size_t kSubscriber =
-        (kEthernetBytes + (L.outer == Outer::from_core ? 24 : 8) - 2 - kFirst) / 8;
+    // The word with the first six bytes of a subscriber's outer address. Of one in a mapped frame, the word with the
+    // first two.
+    static constexpr std::size_t kSubscriber = (kEthernetBytes + (L.from_edge() ? 8 : 24) - 2 - kFirst) / 8;
     // The end of the destination address, and what follows it.
     static constexpr std::size_t kAddressesEnd = kHeader + (L.extensions() - 6 - kIp) / 8;
     // The last four: six bytes and the source port; the destination port, the length, the checksum and the start of the
@@ -96,11 +97,21 @@ class KnownFrame {
     static_assert(kFirst + 8 * kPorts == L.udp() - 6);
     // Those with known bits. The bytes before IPv6's are compared apart.
     static constexpr auto kKnown = [] {
-      if constexpr (L.family == Family::ipv4) {
+      if constexpr (L.mapped != Mapped::none) {
+        // Also those with the prefix of far hosts.
+        constexpr std::size_t kFar = kHeader + (L.from_edge() ? 2 : 0);
+        if constexpr (kFar == kHeader) {
+          return std::array{kFar, kFar + 1, kFar + 2, kPorts + 1, kPorts + 2};
+        } else {
+          return std::array{kHeader, kFar, kFar + 1, kFar + 2, kPorts + 1, kPorts + 2};
+        }
+      } else if constexpr (L.outer != Outer::none) {
         constexpr std::size_t kOfOuter = L.outer_bytes() / 8;
-        std::array<std::size_t, 4 + kOfOuter> known{kIpv4, kIpv4 + 1, kPorts + 1, kPorts + 2};
-        for (std::size_t i = 0; i < kOfOuter; ++i) known[4 + i] = kHeader + i;
+        std::array<std::size_t, 5 + kOfOuter> known{kIpv4, kIpv4 + 1, kAddressesEnd, kPorts + 1, kPorts + 2};
+        for (std::size_t i = 0; i < kOfOuter; ++i) known[5 + i] = kHeader + i;
         return known;
+      } else if constexpr (L.family == Family::ipv4) {
+        return std::array{kIpv4, kIpv4 + 1, kPorts + 1, kPorts + 2};
       } else {
         constexpr std::size_t kOfExtensions = L.extension_bytes == 0 ? 0 : L.extension_bytes / 8 + 1;
         std::array<std::size_t, 3 + kOfExtensions> known{kHeader, kPorts + 1, kPorts + 2};
@@ -121,7 +132,7 @@ class KnownFrame {
     const std::size_t length = kMixed ? frame.size() : bytes_;
     const std::uint8_t* bytes = frame.data();
     TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
-    if constexpr (L.outer != Outer::none) {
+    if constexpr (L.has_subscriber()) {
       for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
       differences[0] |= subscriber_differences<L>(bytes);
     }
@@ -141,7 +152,7 @@ class KnownFrame {
     for (; at + 8 < length; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     // The last word, whole or partial, and none of the bytes before it.
     sum.add(load_raw<std::uint64_t>(bytes + length - 8) >> 8 * (at + 8 - length));
-    if constexpr (L.family == Family::ipv4) {
+    if constexpr (L.header_family() == Family::ipv4) {
       OnesSum header{load_raw<std::uint32_t>(bytes + L.ip() + 16)};
       header.add(load_raw<std::uint64_t>(bytes + L.ip()));
       header.add(load_raw<std::uint64_t>(bytes + L.ip() + 8));
@@ -151,16 +162,22 @@ class KnownFrame {
     }
   }
 
-  /// Returns the bits in which the outer address of a frame's subscriber differs from that of its inner address and
-  /// port.
+  /// Returns the bits in which the IPv6 address of a frame's subscriber differs from that of its IPv4 address and port.
+  /// Where all inner addresses are the same, and in mapped frames, the IPv4 address is in the identifier.
   template <Layout L>
   [[nodiscard]] std::uint64_t subscriber_differences(const std::uint8_t* bytes) const {
-    constexpr bool kFromIt = L.outer == Outer::from_edge;
-    const std::uint64_t address = load_be32(bytes + L.addresses() + (kFromIt ? 0 : 4));
-    const std::uint64_t port = load_be16(bytes + L.udp() + (kFromIt ? 0 : 2));
+    constexpr bool kFromIt = L.from_edge();
     const std::uint8_t* outer = bytes + kEthernetBytes + (kFromIt ? 8 : 24);
-    return (load_be64(outer) ^ subscribers_.high_of(address, port)) |
-           (load_be64(outer + 8) ^ subscribers_.low_of(address, port));
+    const std::uint64_t high = load_be64(outer);
+    const std::uint64_t low = load_be64(outer + 8);
+    const std::uint64_t port = load_be16(bytes + L.udp() + (kFromIt ? 0 : 2));
+    std::uint64_t address = SubscriberRule::address_in(low);
+    if constexpr (L.outer != Outer::none) {
+      const std::uint64_t inner = load_be32(bytes + L.addresses() + (kFromIt ? 0 : 4));
+      address = chosen_address(inner, address);
+    }
+    return (high ^ subscribers_.high_of(address, port)) | (low ^ subscribers_.low_of(address, port)) |
+           subscribers_.ports.differences(port);
   }
 
   /// Returns the same for four frames, of which `words` are the words that Words<L> describes.
@@ -169,20 +186,32 @@ class KnownFrame {
     using In = Words<L>;
     // Numbers, with the first byte as the highest.
     const FourWords end = swapped_bytes(words[In::kAddressesEnd]);
-    FourWords address, port;
-    if constexpr (L.outer == Outer::from_edge) {
-      address = (swapped_bytes(words[In::kIpv4 + 1]) & 0xFFFF) << 16 | end >> 48;
-      port = end & 0xFFFF;
-    } else {
-      address = end >> 16 & 0xFFFF'FFFF;
-      port = swapped_bytes(words[In::kPorts + 1]) >> 48;
-    }
-    const FourWords high = subscribers_.high_of(address, port);
-    const FourWords low = subscribers_.low_of(address, port);
+    const FourWords port = L.from_edge() ? end & 0xFFFF : swapped_bytes(words[In::kPorts + 1]) >> 48;
     constexpr std::size_t kAt = In::kSubscriber;
-    return ((swapped_bytes(words[kAt]) & kMask48) ^ high >> 16) |
-           (swapped_bytes(words[kAt + 1]) ^ (high << 48 | low >> 16)) |
-           ((swapped_bytes(words[kAt + 2]) >> 48) ^ (low & 0xFFFF));
+    const FourWords first = swapped_bytes(words[kAt]);
+    const FourWords middle = swapped_bytes(words[kAt + 1]);
+    const FourWords last = swapped_bytes(words[kAt + 2]);
+    if constexpr (L.mapped != Mapped::none) {
+      const FourWords address = last >> 32;
+      const FourWords high = subscribers_.high_of(address, port);
+      const FourWords low = subscribers_.low_of(address, port);
+      return ((first & 0xFFFF) ^ high >> 48) | (middle ^ (high << 16 | low >> 48)) | (last >> 16 ^ (low & kMask48)) |
+             subscribers_.ports.differences(port);
+    } else {
+      const FourWords inner =
+          L.from_edge() ? (swapped_bytes(words[In::kIpv4 + 1]) & 0xFFFF) << 16 | end >> 48 : end >> 16 & 0xFFFF'FFFF;
+      const FourWords address = chosen_address(inner, middle & 0xFFFF'FFFF);
+      const FourWords high = subscribers_.high_of(address, port);
+      const FourWords low = subscribers_.low_of(address, port);
+      return ((first & kMask48) ^ high >> 16) | (middle ^ (high << 48 | low >> 16)) | (last >> 48 ^ (low & 0xFFFF)) |
+             subscribers_.ports.differences(port);
+    }
+  }
+
+  /// Returns the address in a subscriber's four-tuple: its inner one, or that in the identifier of its outer one.
+  template <class Word>
+  [[nodiscard]] Word chosen_address(const Word& inner, const Word& in_identifier) const {
+    return (inner & inner_bits_) | (in_identifier & ~inner_bits_);
   }
 
   /// Reads the signatures of four frames into the lanes from `lane` on, if `has` is true for each; otherwise returns
@@ -193,15 +222,16 @@ class KnownFrame {
     std::uint32_t differences = 0;
     for (std::size_t i = 0; i < 4; ++i) {
       if (frames[i].size() < bytes_) return false;
-      if constexpr (L.family == Family::ipv6) differences |= start_.differences_at(frames[i].data() + kHeadersAt);
+      if constexpr (L.header_family() == Family::ipv6)
+        differences |= start_.differences_at(frames[i].data() + kHeadersAt);
     }
     if (differences != 0) return false;
     const std::array<FourWords, In::kCount> words = words_of<In::kCount>(frames, In::kFirst);
     // Of a word, 48 bits are added as they are, so that no sum overflows.
     const FourWords end = words[In::kCount - 1];
     FourWords addresses = words[In::kAddressesEnd] & kMask48;
-    if constexpr (L.family == Family::ipv4) addresses += words[In::kIpv4 + 1] >> 48;
-    if constexpr (L.family == Family::ipv6) {
+    if constexpr (L.header_family() == Family::ipv4) addresses += words[In::kIpv4 + 1] >> 48;
+    if constexpr (L.header_family() == Family::ipv6) {
       constexpr std::size_t kIn = In::kHeader;
       const FourWords high = (words[kIn + 1] >> 32) + (words[kIn + 2] >> 32) + (words[kIn + 3] >> 32);
       addresses += (words[kIn] >> 48) + (words[kIn + 1] + words[kIn + 2] + words[kIn + 3] - (high << 32)) + high;
@@ -225,13 +255,13 @@ class KnownFrame {
     }
     // The sums are below 2^52, so that quotients by 0xFFFF are below 2^48; other products are not.
     FourWords quotient = sum * -kMostMultiple;
-    if constexpr (L.family == Family::ipv4) {
+    if constexpr (L.header_family() == Family::ipv4) {
       quotient |= (addresses + (words[In::kIpv4] >> 16) + (words[In::kIpv4 + 1] & kMask48)) * -kMostMultiple;
     }
     FourWords wrong = (quotient & ~kMask48) | wrong_lengths;
     for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
     wrong |= (words[In::kPorts + 1] & 0xFFFF'0000'0000) == 0;
-    if constexpr (L.outer != Outer::none) wrong |= subscriber_differences<L>(words);
+    if constexpr (L.has_subscriber()) wrong |= subscriber_differences<L>(words);
     if (any(wrong)) return false;
     const FourWords last = swapped_bytes(end);
     const FourWords sequence = (swapped_bytes(words[In::kCount - 2]) << 16 | last >> 48) & kMask48;
@@ -263,14 +293,15 @@ class KnownFrame {
   std::size_t bytes_;                             // the length of the smallest frame
   std::uint64_t pseudo_header_ = 0;               // its sum without the addresses, and without the length in a mix
   std::uint64_t with_signature_ = 0;              // the same with the known bits of the signature
-  std::array<Known<TwoWords>, kPieces> headers_;  // without an outer header, the first piece alone
+  std::array<Known<TwoWords>, kPieces> headers_;  // without a subscriber, the first piece alone
   Known<TwoWords> datagram_;                      // the UDP header and the start of the signature
   Known<TwoWords> extensions_;
   static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
-  Known<std::uint32_t> start_;               // of the headers
-  Known<std::uint32_t> stream_;              // in the signature, with its magic
-  std::array<Known<FourWords>, 9> words_{};  // those of Words::kKnown
+  Known<std::uint32_t> start_;                // of the headers
+  Known<std::uint32_t> stream_;               // in the signature, with its magic
+  std::array<Known<FourWords>, 10> words_{};  // those of Words::kKnown
   SubscriberRule subscribers_;
+  std::uint64_t inner_bits_ = 0;  // of a subscriber's address in the four-tuple, which its inner address has
 };
 
 /// Recognises the frames of a stream that arrive as nearly all do: intact, in the stream's form, as long as they were
@@ -279,16 +310,16 @@ class FrameReader {
  public:
   using Frame = KnownFrame::Frame;
 
-  /// `payloads` has the sizes of the UDP payloads. `softwire`: that of a form which has one. Frames of other softwires
-  /// are not the stream's.
+  /// `payloads` has the sizes of the UDP payloads. `softwire` and `mapping`: those of forms which have one. Frames with
+  /// other addresses are not the stream's.
   FrameReader(Form form, Family family, SizeCycle payloads, std::uint16_t run_id, std::uint8_t stream,
-              const Softwire& softwire = {})
+              const Softwire& softwire = {}, const Mapping& mapping = {})
       : form_{form},
         family_{family},
         ip_at_{layout_of(form, family).ip()},
         udp_at_{layout_of(form, family).udp()},
         payloads_{std::move(payloads)},
-        known_{form, family, payloads_, run_id, stream, softwire} {}
+        known_{form, family, payloads_, run_id, stream, softwire, mapping} {}
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   /// `classify` classifies all of them as test frames, and maybe others, too.

@@ -10,6 +10,7 @@
 
 #include "form/classifier.hpp"
 #include "form/test_frames.hpp"
+#include "form/tuple_reader.hpp"
 
 namespace natxy {
 namespace {
@@ -19,13 +20,13 @@ constexpr std::uint64_t kTime = 0x0102'0304'0506;
 /// Makes the reader of the frames that `plain_frame` builds.
 FrameReader reader_of(const FormInFamily& of, std::size_t size) {
   const std::array payloads{of.layout().payload_bytes(size)};
-  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire};
+  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire, kMapping};
 }
 
 /// Makes the reader of a mix in which `plain_frame`'s frame has this size.
 FrameReader mix_reader_of(const FormInFamily& of, std::size_t size) {
   const std::array payloads{std::size_t{1400}, std::size_t{18}, of.layout().payload_bytes(size)};
-  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire};
+  return {of.form, of.family, SizeCycle(payloads), kRun, kStream, kSoftwire, kMapping};
 }
 
 std::size_t leading(const FrameReader& reader, const std::vector<Bytes>& bytes) {
@@ -81,7 +82,9 @@ TEST(FrameReader, RejectsFramesOfEveryOtherForm) {
   for (const FormInFamily& sent : all_forms()) {
     const Bytes frame = plain_frame(sent, 128);
     for (const FormInFamily& expected : all_forms()) {
-      const bool same = sent.form == expected.form && sent.family == expected.family;
+      bool same = sent.form == expected.form && sent.family == expected.family;
+      // Those of mapped frames are addresses of IPv6 as others.
+      same |= expected.form == Form::udp && expected.family == Family::ipv6 && mapped_of(sent.form) != Mapped::none;
       ASSERT_EQ(leading(reader_of(expected, 128), {frame}), same ? 1U : 0U) << sent << ", " << expected;
     }
   }
@@ -99,6 +102,111 @@ TEST(FrameReader, RejectsFramesOfAnotherSoftwire) {
     other.subscribers.address_shift += 1;
     EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good}), 0U);
     EXPECT_EQ(leading({form, Family::ipv4, payload, kRun, kStream, other}, {good, good, good, good}), 0U);
+  }
+}
+
+TEST(FrameReader, RejectsFramesOfOtherMappings) {
+  for (const Form form : {Form::map_from_edge, Form::map_from_core}) {
+    const FormInFamily each{form, Family::ipv4};
+    const Bytes good = plain_frame(each, 128);
+    const auto expect = [&](const Mapping& mapping, std::size_t leads) {
+      const SizeCycle payload(std::array{each.layout().payload_bytes(128)});
+      const FrameReader reader(form, Family::ipv4, payload, kRun, kStream, {}, mapping);
+      EXPECT_EQ(leading(reader, {good}), std::min<std::size_t>(leads, 1));
+      EXPECT_EQ(leading(reader, {good, good, good, good}), leads);
+    };
+    expect(kMapping, 4);
+    Mapping other = kMapping;
+    other.prefix.high ^= 1;
+    expect(other, 0);
+    other = kMapping;
+    other.prefix.low ^= 1;  // behind the IPv4 address
+    expect(other, 0);
+    other = kMapping;
+    other.subscribers.address_shift += 1;
+    expect(other, 0);
+    other = kMapping;
+    other.subscribers.psid_drop -= 1;
+    expect(other, 0);
+  }
+}
+
+TEST(FrameReader, RejectsPortsThatTheSubscriberDoesNotHave) {
+  for (const Form form :
+       {Form::softwire_from_edge, Form::softwire_from_core, Form::map_from_edge, Form::map_from_core}) {
+    const bool up = layout_of(form, Family::ipv4).from_edge();
+    const auto leads = [&](std::uint16_t port, const SubscriberPorts& ports) {
+      const Tuple<Family::ipv4> sent{0xC000'0212, 0x0A02'0304, port, 80};
+      const Bytes frame = plain_frame<Family::ipv4>(form, 128, up ? sent : sent.swapped(), 5, 6);
+      const SizeCycle payload(std::array{layout_of(form, Family::ipv4).payload_bytes(128)});
+      Softwire softwire = kSoftwire;
+      Mapping mapping = kMapping;
+      softwire.subscribers.ports = mapping.subscribers.ports = ports;
+      const FrameReader reader(form, Family::ipv4, payload, kRun, kStream, softwire, mapping);
+      const std::size_t alone = leading(reader, {frame});
+      EXPECT_EQ(leading(reader, {frame, frame, frame, frame}), 4 * alone);
+      return alone == 1;
+    };
+    // RFC 7597, Appendix A, Example 1.
+    const SubscriberPorts of_one{.lowest = 1024, .mask = 0xFF << 2, .value = 0x34 << 2};
+    std::size_t had = 0;
+    for (unsigned port = 0; port <= 0xFFFF; ++port) had += leads(static_cast<std::uint16_t>(port), of_one) ? 1U : 0U;
+    EXPECT_EQ(had, 252U);
+    EXPECT_TRUE(leads(1232, of_one));
+    EXPECT_TRUE(leads(64723, of_one));
+    EXPECT_FALSE(leads(1231, of_one));
+    EXPECT_FALSE(leads(208, of_one));  // with its PSID, but below 1024
+    EXPECT_TRUE(leads(1024, {.lowest = 1024}));
+    EXPECT_FALSE(leads(1023, {.lowest = 1024}));
+  }
+}
+
+TEST(FrameReader, ReadsTheFramesOfHomesWithTheSameAddress) {
+  constexpr std::uint32_t kInner = 0xC000'0002;
+  Softwire homes = kSoftwire;
+  homes.subscribers.psid_mask = 0;
+  homes.inner_address = kInner;
+  for (const Form form : {Form::softwire_from_edge, Form::softwire_from_core}) {
+    const bool up = form == Form::softwire_from_edge;
+    constexpr Tuple<Family::ipv4> kOfHome{0xC000'0212, 0x0A02'0304, 1000, 80};
+    Bytes frame = plain_frame<Family::ipv4>(form, 128, up ? kOfHome : kOfHome.swapped(), 5, 6);
+    // The end of the home without a PSID, and the address that all homes have.
+    for (const std::size_t at : {std::size_t{6}, std::size_t{15}}) frame[kEthernetBytes + (up ? 8 : 24) + at] = 0;
+    store_be32(&frame[kFromEdge.addresses() + (up ? 0 : 4)], kInner);
+    put_checksums({form, Family::ipv4}, frame);
+    const SizeCycle payload(std::array{kFromEdge.payload_bytes(128)});
+    const FrameReader reader(form, Family::ipv4, payload, kRun, kStream, homes);
+    EXPECT_EQ(leading(reader, {frame}), 1U);
+    EXPECT_EQ(leading(reader, std::vector(8, frame)), 8U);
+    const Classified judged = classify(frame);
+    const TupleReader tuples(form, {});
+    EXPECT_EQ(tuples.tuple(judged.datagram), up ? kOfHome : kOfHome.swapped());
+    // A home's own address in the inner header.
+    Bytes own = frame;
+    store_be32(&own[kFromEdge.addresses() + (up ? 0 : 4)], kOfHome.source);
+    put_checksums({form, Family::ipv4}, own);
+    EXPECT_EQ(leading(reader, {own}), 0U);
+    EXPECT_EQ(leading(reader, std::vector(8, own)), 0U);
+    // Another home's end, with the first one's identifier.
+    Bytes other = frame;
+    other[kEthernetBytes + (up ? 8 : 24) + 5] ^= 1;
+    EXPECT_EQ(leading(reader, {other}), 0U);
+    EXPECT_EQ(leading(reader, std::vector(8, other)), 0U);
+    // The writer's frame is the same.
+    with_layout(form, Family::ipv4, [&]<Layout L>() {
+      if constexpr (L.outer != Outer::none) {
+        const FrameWriter<L> writer(form, {.size = 128, .stream = kStream, .run_id = kRun, .softwire = homes});
+        std::vector<Bytes> written(7, Bytes(124));
+        std::vector<std::uint8_t*> starts;
+        for (Bytes& each : written) starts.push_back(each.data());
+        TupleLanes<Family::ipv4> lanes;
+        for (std::size_t i = 0; i < 7; ++i) lanes.set(i, up ? kOfHome : kOfHome.swapped());
+        Lanes<std::uint64_t> numbers;
+        numbers.fill(5);
+        writer.write(starts, lanes, numbers, 6);
+        EXPECT_EQ(written, std::vector(7, frame));
+      }
+    });
   }
 }
 
@@ -194,7 +302,7 @@ TEST(FrameReader, AcceptsOnlyTestFramesOfTheClassifier) {
     if (leading(reader, {frame}) == 1) {
       ++plain;
       ASSERT_EQ(judged.kind, FrameKind::test);
-      ASSERT_EQ(judged.family, form.family);
+      ASSERT_EQ(judged.family, form.layout().header_family());
       ASSERT_EQ(judged.datagram.udp, frame.data() + reader.udp_at());
     } else {
       ++odd.at(static_cast<std::size_t>(judged.kind));

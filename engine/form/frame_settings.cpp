@@ -19,9 +19,15 @@ std::uint8_t fill_extensions(std::span<const std::uint8_t> protocols, std::uint8
   return protocols.empty() ? kProtocolUdp : protocols.front();
 }
 
+/// Writes the version, the traffic class and the flow label of an IPv6 header, whose first word they are.
+template <class Settings>
+void fill_first_word(const Settings& settings, std::uint8_t* header) {
+  store_be32(header, 0x6000'0000U | std::uint32_t{settings.traffic_class} << 20 | (settings.flow_label & 0xF'FFFFU));
+}
+
 /// Writes the outer header of a packet of `bytes`. Of the two addresses, only the core's is the same in all frames.
 void fill_outer(const Layout& layout, const Softwire& softwire, std::size_t bytes, std::uint8_t* outer) {
-  store_be32(outer, 0x6000'0000U | std::uint32_t{softwire.traffic_class} << 20 | (softwire.flow_label & 0xF'FFFFU));
+  fill_first_word(softwire, outer);
   store_be16(outer + 4, static_cast<std::uint16_t>(bytes));
   outer[6] = kProtocolIpv4;
   outer[7] = softwire.hop_limit;
@@ -40,14 +46,14 @@ void fill(Form form, Family family, const FrameSettings& settings, std::span<std
   const std::size_t end = settings.size - kFcsBytes;
   if (layout.outer != Outer::none) fill_outer(layout, settings.softwire, end - layout.ip(), ethernet + kEthernetBytes);
   std::uint8_t* ip = ethernet + layout.ip();
-  if (family == Family::ipv4) {
+  if (layout.header_family() == Family::ipv4) {
     ip[0] = 0x45;
     store_be16(ip + 2, static_cast<std::uint16_t>(end - layout.ip()));
     store_be16(ip + 6, settings.dont_fragment ? kIpv4DontFragment : 0);
     ip[8] = settings.ttl;
     ip[9] = kProtocolUdp;
   } else {
-    ip[0] = 0x60;
+    fill_first_word(layout.mapped == Mapped::none ? Mapping{} : settings.mapping, ip);
     store_be16(ip + 4, static_cast<std::uint16_t>(end - layout.extensions()));
     ip[6] = fill_extensions(extensions_of(form, family), ethernet + layout.extensions());
     ip[7] = settings.ttl;

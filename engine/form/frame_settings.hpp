@@ -4,6 +4,7 @@
 #include <span>
 
 #include "form/forms.hpp"
+#include "form/mapping.hpp"
 #include "form/softwire.hpp"
 
 namespace natxy {
@@ -18,6 +19,7 @@ struct FrameSettings {
   std::uint8_t stream = 0;
   std::uint16_t run_id = 0;
   Softwire softwire{};  // of forms that have one
+  Mapping mapping{};    // likewise
 };
 
 /// Writes the start of a frame, up to the end of the signature at least, with zeros for the checksums and for the

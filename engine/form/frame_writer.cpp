@@ -10,13 +10,21 @@ FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) : length_{
   if (settings.size < L.smallest_frame()) throw std::invalid_argument("frame too small for the signature");
   std::array<std::uint8_t, kEnd> start{};
   fill(form, L.family, settings, start);
-  if constexpr (L.family == Family::ipv4) {
+  if constexpr (L.header_family() == Family::ipv4) {
     constant_.header_sum = __builtin_bswap16(fold(checksum_of(start.data() + L.ip(), kIpv4Bytes)));
   }
   const std::size_t udp_length = length_ - L.udp();
-  constant_.udp_rest = ~(kProtocolUdp + std::uint64_t{udp_length} +
+  std::uint64_t prefixes = 0;
+  if constexpr (L.mapped != Mapped::none) {
+    constant_.mapping = settings.mapping;
+    prefixes = settings.mapping.subscribers.base_sum() + settings.mapping.prefix.base_sum();
+  }
+  constant_.udp_rest = ~(prefixes + kProtocolUdp + std::uint64_t{udp_length} +
                          __builtin_bswap16(fold(checksum_of(start.data() + L.udp(), kEnd - L.udp()))));
-  if constexpr (L.outer != Outer::none) constant_.subscribers = settings.softwire.subscribers;
+  if constexpr (L.outer != Outer::none) {
+    const auto& inner = settings.softwire.inner_address;
+    constant_.ends = {settings.softwire.subscribers, inner ? 0 : ~std::uint64_t{0}, inner.value_or(0)};
+  }
   for (std::size_t word = 0; word < kWords; ++word) constant_.words[word] = load_be64(start.data() + place(word));
 }
 

@@ -69,6 +69,17 @@ class FrameWriter {
   using Words = std::array<Word, kWords>;
 
   struct Nothing {};
+  /// Holds how the outer address of a subscriber follows from its own, and its address in the inner header.
+  struct Ends {
+    SubscriberRule subscribers;
+    std::uint64_t own_bits = 0;  // that the inner address has
+    std::uint64_t other = 0;     // and its other bits
+
+    template <class Word>
+    [[nodiscard]] Word inner(const Word& address) const {
+      return (address & own_bits) | other;
+    }
+  };
   /// Says that no frame is longer.
   struct NoMore {
     constexpr std::size_t operator[](std::size_t /*lane*/) const { return 0; }
@@ -83,7 +94,8 @@ class FrameWriter {
     // The complement of the sum of pseudo-header, UDP header and payload. What is left of it, folded, is the
     // checksum, and never 0, which UDP does not allow.
     std::uint64_t udp_rest = 0;
-    [[no_unique_address]] std::conditional_t<L.outer == Outer::none, Nothing, SubscriberRule> subscribers{};
+    [[no_unique_address]] std::conditional_t<L.outer == Outer::none, Nothing, Ends> ends{};
+    [[no_unique_address]] std::conditional_t<L.mapped == Mapped::none, Nothing, Mapping> mapping{};
   };
 
   /// Returns the offset of a word. Where the bytes are no even number of words, the later words overlap the first four.
@@ -111,7 +123,7 @@ class FrameWriter {
     if constexpr (kWord + 1 < kWords) add<kAt, kWord + 1>(words, value);
   }
 
-  /// Inserts a subscriber's outer address at offset `kAt`.
+  /// Inserts a subscriber's IPv6 address at offset `kAt`.
   template <std::size_t kAt, class Word>
   static void put_subscriber(const SubscriberRule& rule, Words<Word>& words, const Word& address, const Word& port) {
     put<kAt, 8>(words, rule.high_of(address, port));
@@ -189,17 +201,31 @@ class FrameWriter {
     const Word source_port = load_lanes<Word>(tuples.source_port, lane);
     const Word destination_port = load_lanes<Word>(tuples.destination_port, lane);
     Word addresses;
-    if constexpr (kFamily == Family::ipv4) {
-      const Word source = load_lanes<Word>(tuples.source.values, lane);
-      const Word destination = load_lanes<Word>(tuples.destination.values, lane);
+    if constexpr (L.mapped != Mapped::none) {
+      const Mapping& mapping = constant.mapping;
+      const Word subscriber = load_lanes<Word>((L.from_edge() ? tuples.source : tuples.destination).values, lane);
+      const Word far = load_lanes<Word>((L.from_edge() ? tuples.destination : tuples.source).values, lane);
+      const Word port = L.from_edge() ? source_port : destination_port;
+      constexpr std::size_t kFarAt = kIp + (L.from_edge() ? 24 : 8);
+      put_subscriber<kIp + (L.from_edge() ? 8 : 24)>(mapping.subscribers, words, subscriber, port);
+      put<kFarAt, 8>(words, mapping.prefix.high_of(far));
+      put<kFarAt + 8, 8>(words, mapping.prefix.low_of(far));
+      addresses = mapping.subscribers.sum_of(subscriber, port) + mapping.prefix.sum_of(far);
+    } else if constexpr (kFamily == Family::ipv4) {
+      const Word own_source = load_lanes<Word>(tuples.source.values, lane);
+      const Word own_destination = load_lanes<Word>(tuples.destination.values, lane);
+      Word source = own_source;
+      Word destination = own_destination;
+      if constexpr (L.outer == Outer::from_edge) source = constant.ends.inner(source);
+      if constexpr (L.outer == Outer::from_core) destination = constant.ends.inner(destination);
       addresses = source + destination;
       put<kIp + 10, 2>(words, folded(addresses + header_sum) ^ 0xFFFF);
       put<kIp + 12, 4>(words, source);
       put<kIp + 16, 4>(words, destination);
       if constexpr (L.outer == Outer::from_edge) {
-        put_subscriber<kEthernetBytes + 8>(constant.subscribers, words, source, source_port);
+        put_subscriber<kEthernetBytes + 8>(constant.ends.subscribers, words, own_source, source_port);
       } else if constexpr (L.outer == Outer::from_core) {
-        put_subscriber<kEthernetBytes + 24>(constant.subscribers, words, destination, destination_port);
+        put_subscriber<kEthernetBytes + 24>(constant.ends.subscribers, words, own_destination, destination_port);
       }
     } else {
       const Word source = load_lanes<Word>(tuples.source.low, lane);

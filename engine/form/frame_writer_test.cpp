@@ -36,7 +36,8 @@ template <Layout L>
 void expect_plain_frames(Form form, std::size_t size) {
   constexpr Family F = L.family;
   std::mt19937_64 random(size);
-  const FrameWriter<L> writer(form, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire});
+  const FrameWriter<L> writer(
+      form, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire, .mapping = kMapping});
   ASSERT_EQ(writer.length(), size - kFcsBytes);
   constexpr std::size_t guard = 64;
   constexpr std::array kShared = {0U, 31U, 32U, 64U, 79U, 80U, 81U, 128U};
@@ -101,6 +102,19 @@ TEST(PlainFrame, HasTheOuterHeaderOfItsSoftwire) {
   const Bytes down = plain_frame<Family::ipv4>(Form::softwire_from_core, 128, {2, subscriber, 4, 1232}, 5, 6);
   EXPECT_EQ(Bytes(down.begin() + 38, down.begin() + 54), address);
   EXPECT_EQ(load_be128(&down[22]), kSoftwire.core);
+}
+
+/// RFC 7599, Appendix A, Example 2: 10.2.3.4:80 sends to 192.0.2.18:1232.
+TEST(PlainFrame, HasTheAddressesOfItsMapping) {
+  const Bytes down = plain_frame<Family::ipv4>(Form::map_from_core, 128, {0x0A02'0304, 0xC000'0212, 80, 1232}, 5, 6);
+  const Bytes expected = {0x86, 0xDD, 0x62, 0x17, 0x65, 0x43, 0,    70, 17, 64,  // to the hop limit
+                          0x20, 0x01, 0x0D, 0xB8, 0xFF, 0xFF, 0,    0,  0,  0x0A, 2,    3, 4, 0,    0, 0,  // source
+                          0x20, 0x01, 0x0D, 0xB8, 0,    0x12, 0x34, 0,  0,  0,    0xC0, 0, 2, 0x12, 0, 0x34,
+                          0,    80,   0x04, 0xD0, 0,    70};
+  EXPECT_EQ(Bytes(down.begin() + 12, down.begin() + 60), expected);
+  const Bytes up = plain_frame<Family::ipv4>(Form::map_from_edge, 128, {0xC000'0212, 0x0A02'0304, 1232, 80}, 5, 6);
+  EXPECT_EQ(Bytes(up.begin() + 22, up.begin() + 38), Bytes(down.begin() + 38, down.begin() + 54));
+  EXPECT_EQ(Bytes(up.begin() + 38, up.begin() + 54), Bytes(down.begin() + 22, down.begin() + 38));
 }
 
 TEST(FrameWriter, AComputedZeroChecksumIsSentAsAllOnes) {

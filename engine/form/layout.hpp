@@ -15,6 +15,10 @@ namespace natxy {
 /// from the inner ones. `none`: the frame is in no softwire.
 enum class Outer : std::uint8_t { none, from_edge, from_core };
 
+/// Says which side sends an IPv6 frame whose addresses stand for those of IPv4 hosts, a subscriber's and a far host's.
+/// `none`: the addresses are the frame's own.
+enum class Mapped : std::uint8_t { none, from_edge, from_core };
+
 /// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.
 struct LengthField {
   std::size_t at;
@@ -24,27 +28,35 @@ struct LengthField {
 /// Says where the fields of a test frame lie, in bytes from its start. Writers and readers are made for a layout, so
 /// that every offset is a constant.
 struct Layout {
-  Family family;                    // of the IP header that has the addresses
+  Family family;                    // of the four-tuples
   std::size_t extension_bytes = 0;  // between the IP header and the UDP header, a multiple of 8
   Outer outer = Outer::none;
+  Mapped mapped = Mapped::none;
 
+  /// Returns the family of the IP header that has the addresses.
+  [[nodiscard]] constexpr Family header_family() const { return mapped == Mapped::none ? family : Family::ipv6; }
+  /// Returns whether one of the addresses is that of a subscriber, which follows from its IPv4 address and port.
+  [[nodiscard]] constexpr bool has_subscriber() const { return outer != Outer::none || mapped != Mapped::none; }
+  /// Returns whether a subscriber sends the frames, if one does or receives them.
+  [[nodiscard]] constexpr bool from_edge() const { return outer == Outer::from_edge || mapped == Mapped::from_edge; }
   [[nodiscard]] constexpr std::size_t outer_bytes() const { return outer == Outer::none ? 0 : kIpv6Bytes; }
   /// Returns the family of the packets on the link.
-  [[nodiscard]] constexpr Family link_family() const { return outer == Outer::none ? family : Family::ipv6; }
+  [[nodiscard]] constexpr Family link_family() const { return outer == Outer::none ? header_family() : Family::ipv6; }
   [[nodiscard]] constexpr std::size_t ip() const { return kEthernetBytes + outer_bytes(); }
-  [[nodiscard]] constexpr std::size_t addresses() const { return ip() + (family == Family::ipv4 ? 12 : 8); }
-  [[nodiscard]] constexpr std::size_t extensions() const { return ip() + ip_bytes(family); }
+  [[nodiscard]] constexpr std::size_t addresses() const { return ip() + (header_family() == Family::ipv4 ? 12 : 8); }
+  [[nodiscard]] constexpr std::size_t extensions() const { return ip() + ip_bytes(header_family()); }
   [[nodiscard]] constexpr std::size_t udp() const { return extensions() + extension_bytes; }
   [[nodiscard]] constexpr std::size_t signature() const { return udp() + kUdpBytes; }
   /// Returns the end of the signature, behind which a frame has zeros.
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
-  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire.
+  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a
+  /// softwire.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
   /// Returns the fields that depend on the frame's length: of the outer header, of the IP header, of the UDP header.
   /// Without an outer header, the first field is the second.
   [[nodiscard]] constexpr std::array<LengthField, 3> length_fields() const {
     const LengthField of_ip =
-        family == Family::ipv4 ? LengthField{ip() + 2, ip()} : LengthField{ip() + 4, extensions()};
+        header_family() == Family::ipv4 ? LengthField{ip() + 2, ip()} : LengthField{ip() + 4, extensions()};
     const LengthField of_outer = outer == Outer::none ? of_ip : LengthField{kEthernetBytes + 4, ip()};
     return {of_outer, of_ip, LengthField{udp() + 4, udp()}};
   }

@@ -26,7 +26,7 @@ FrameReader reader_of(const FormInFamily& form) {
   std::vector<std::size_t> payloads;
   payloads.reserve(kImix.size());
   for (const std::size_t size : kImix) payloads.push_back(form.layout().payload_bytes(size));
-  return {form.form, form.family, SizeCycle(payloads), kRun, kStream, kSoftwire};
+  return {form.form, form.family, SizeCycle(payloads), kRun, kStream, kSoftwire, kMapping};
 }
 
 std::size_t leading(const FrameReader& reader, const std::vector<Bytes>& bytes, SignatureLanes& signatures) {

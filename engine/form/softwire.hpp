@@ -2,48 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "form/subscriber_rule.hpp"
 #include "packet/address.hpp"
 
 namespace natxy {
 
-/// Computes a subscriber's end of a softwire from its IPv4 address and port, as the mapping rule of MAP does (RFC 7597
-/// §5.2 and §6). Its address bits and its PSID stand in the first 64 bits of the IPv6 address, and again in the last,
-/// as the interface identifier. With masks of 0 and no identifier, all subscribers have the same end.
-struct SubscriberRule {
-  std::uint64_t high = 0;  // of the IPv6 address of the subscriber whose bits are all 0
-  std::uint64_t low = 0;
-  std::uint32_t address_mask = 0;  // of the IPv4 address
-  unsigned address_shift = 0;      // of the rest, in `high`
-  std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
-  unsigned psid_drop = 0;
-  unsigned psid_shift = 0;  // in `high`
-  bool identifier = false;  // whether `low` has the IPv4 address and the PSID
-
-  /// Returns the first half of the address for one number of each kind, or for a vector of each.
-  template <class Word>
-  [[nodiscard]] Word high_of(const Word& address, const Word& port) const {
-    return high + ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
-  }
-  template <class Word>
-  [[nodiscard]] Word low_of(const Word& address, const Word& port) const {
-    // Without a branch: a vector has none.
-    const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
-    return low + (((address << 16) + psid_of(port)) & all);
-  }
-
- private:
-  template <class Word>
-  [[nodiscard]] Word psid_of(const Word& port) const {
-    return (port >> psid_drop) & psid_mask;
-  }
-};
-
-/// Describes the softwires of a stream: the core's end, and the rule of the subscribers' ends. The other fields are
-/// those of the outer header of frames that are sent.
+/// Describes the softwires of a stream: the core's end, and the rule of the subscribers' ends. The fields behind
+/// `inner_address` are those of the outer header of frames that are sent.
 struct Softwire {
   uint128 core = 0;
   SubscriberRule subscribers;
+  // The address that the packets of all subscribers have; none: their own. Then their own only gives their ends.
+  std::optional<std::uint32_t> inner_address{};
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
   std::uint32_t flow_label = 0;

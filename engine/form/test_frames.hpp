@@ -50,6 +50,14 @@ constexpr Softwire kSoftwire = {
     .flow_label = 0x3'4567,
 };
 
+/// The same subscribers, and the default mapping rule of RFC 7599, Appendix A, Example 2.
+constexpr Mapping kMapping = {
+    .subscribers = kSoftwire.subscribers,
+    .prefix = {.high = 0x2001'0DB8'FFFF'0000, .low = 0, .after = 32, .shift = 24},
+    .traffic_class = 0x21,
+    .flow_label = 0x7'6543,
+};
+
 constexpr std::uint16_t kRun = 0xABCD;
 constexpr std::uint8_t kStream = 3;
 
@@ -61,7 +69,7 @@ inline std::uint16_t plain_checksum(const Bytes& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// Puts the outer address of a subscriber, byte by byte, as RFC 7597 draws it (§5.2 and §6).
+/// Puts the IPv6 address of a subscriber, byte by byte, as RFC 7597 draws it (§5.2 and §6).
 inline void put_subscriber(Layout layout, std::uint32_t address, std::uint16_t port, Bytes& frame) {
   const auto psid = static_cast<std::uint8_t>(port >> 2);
   const std::array<std::uint8_t, 16> bytes = {0x20,
@@ -80,13 +88,22 @@ inline void put_subscriber(Layout layout, std::uint32_t address, std::uint16_t p
                                               static_cast<std::uint8_t>(address),
                                               0,
                                               psid};
-  std::ranges::copy(bytes, &frame[kEthernetBytes + (layout.outer == Outer::from_edge ? 8 : 24)]);
+  std::ranges::copy(bytes, &frame[kEthernetBytes + (layout.from_edge() ? 8 : 24)]);
+}
+
+/// Puts the IPv6 address of a far host, byte by byte, as RFC 6052 §2.2 draws it.
+inline void put_far_host(Layout layout, std::uint32_t address, Bytes& frame) {
+  Bytes bytes = {0x20, 0x01, 0x0D, 0xB8, 0xFF, 0xFF, 0, 0};
+  bytes.push_back(0);
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::uint8_t>(address >> shift));
+  bytes.resize(sizeof(uint128));
+  std::ranges::copy(bytes, &frame[kEthernetBytes + (layout.from_edge() ? 24 : 8)]);
 }
 
 /// Puts the checksums of a frame whose other bytes are complete.
 inline void put_checksums(const FormInFamily& of, Bytes& frame) {
   const Layout layout = of.layout();
-  if (of.family == Family::ipv4) {
+  if (layout.header_family() == Family::ipv4) {
     const auto ip = frame.begin() + static_cast<std::ptrdiff_t>(layout.ip());
     store_be16(&ip[10], 0);
     store_be16(&ip[10], plain_checksum({ip, ip + kIpv4Bytes}));
@@ -107,13 +124,17 @@ Bytes plain_frame(Form form, std::size_t size, const Tuple<F>& tuple, std::uint6
   const FormInFamily of{form, F};
   const Layout layout = of.layout();
   Bytes frame(size - kFcsBytes);
-  fill(form, F, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire}, frame);
+  fill(form, F, {.size = size, .stream = kStream, .run_id = kRun, .softwire = kSoftwire, .mapping = kMapping}, frame);
   std::uint8_t* addresses = &frame[layout.addresses()];
   if constexpr (F == Family::ipv4) {
-    store_be32(addresses, tuple.source);
-    store_be32(addresses + 4, tuple.destination);
-    if (layout.outer == Outer::from_edge) put_subscriber(layout, tuple.source, tuple.source_port, frame);
-    if (layout.outer == Outer::from_core) put_subscriber(layout, tuple.destination, tuple.destination_port, frame);
+    const auto& sent = layout.from_edge() ? tuple : tuple.swapped();
+    if (layout.has_subscriber()) put_subscriber(layout, sent.source, sent.source_port, frame);
+    if (layout.mapped == Mapped::none) {
+      store_be32(addresses, tuple.source);
+      store_be32(addresses + 4, tuple.destination);
+    } else {
+      put_far_host(layout, sent.destination, frame);
+    }
   } else {
     store_be128(addresses, tuple.source);
     store_be128(addresses + 16, tuple.destination);

@@ -34,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     natxy::SignatureLanes of_mix;
     if (mixed.read(std::array{frame, frame, frame, frame}, of_mix) != (due ? 4 : 0)) __builtin_trap();
     if (alone == 0) continue;
-    if (judged.kind != natxy::FrameKind::test || judged.family != family) __builtin_trap();
+    if (judged.kind != natxy::FrameKind::test || judged.family != natxy::layout_of(form, family).header_family())
+      __builtin_trap();
     if (data + reader.udp_at() != judged.datagram.udp) __builtin_trap();
     if (signatures.sequence[3] != signature.sequence || signatures.time[3] != signature.time) __builtin_trap();
   }

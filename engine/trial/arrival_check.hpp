@@ -9,6 +9,7 @@
 #include "flow/selection.hpp"
 #include "flow/tuple_space.hpp"
 #include "form/classifier.hpp"
+#include "form/tuple_reader.hpp"
 #include "state/state_table.hpp"
 
 namespace natxy {
@@ -18,12 +19,17 @@ struct Arrivals {
   std::span<const std::uint64_t> sequences;
   std::span<const std::uint64_t> times;  // ticks at which the frames were built, modulo 2^48
   std::span<const std::span<const std::uint8_t>> frames;
-  std::size_t ip_at = 0;   // offset of the IP header with the addresses in each
-  std::size_t udp_at = 0;  // and of the UDP header
+  std::size_t ip_at = 0;                // offset of the IP header with the addresses in each
+  std::size_t udp_at = 0;               // and of the UDP header
+  const TupleReader* tuples = nullptr;  // null: the IP header has the addresses of the four-tuples
 
   [[nodiscard]] std::size_t size() const { return sequences.size(); }
   [[nodiscard]] Arrivals part(std::size_t first, std::size_t count) const {
-    return {sequences.subspan(first, count), times.subspan(first, count), frames.subspan(first, count), ip_at, udp_at};
+    Arrivals some = *this;
+    some.sequences = sequences.subspan(first, count);
+    some.times = times.subspan(first, count);
+    some.frames = frames.subspan(first, count);
+    return some;
   }
   [[nodiscard]] Datagram datagram(std::size_t i) const {
     const std::uint8_t* frame = frames[i].data();
@@ -31,6 +37,9 @@ struct Arrivals {
   }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple(std::size_t i) const {
+    if constexpr (F == Family::ipv4) {
+      if (tuples != nullptr) return tuples->tuple(datagram(i));
+    }
     return datagram(i).template tuple<F>();
   }
 };
@@ -48,7 +57,7 @@ class ArrivalCheck {
 /// Stores the tuples of `arrivals` as connections `indexes` of the table, all below its size.
 template <Family F>
 void record_arrivals(StateTable<F>& table, std::span<const std::uint64_t> indexes, const Arrivals& arrivals) {
-  if (arrivals.udp_at == arrivals.ip_at + ip_bytes(F)) {
+  if (arrivals.tuples == nullptr && arrivals.udp_at == arrivals.ip_at + ip_bytes(F)) {
     table.record_plain(indexes, [&](std::size_t i) { return arrivals.datagram(i); });
   } else {
     for (std::size_t i = 0; i < indexes.size(); ++i) table.record(indexes[i], arrivals.tuple<F>(i));

@@ -73,23 +73,52 @@ void note_bursts(const SequenceWindow& window, const Receiver::Stream& expected,
   if (window.forgotten() == 0) stream.lost_stride = stride.take();
 }
 
-/// Returns what is wrong with the softwire of an intact test frame, or with there being one or none; `test` if nothing
-/// is.
-FrameKind judge_softwire(const Classified& judged, const Receiver::Stream& stream) {
-  const Outer outer = outer_of(stream.form);
-  if (outer == Outer::none) return judged.outer == nullptr ? FrameKind::test : FrameKind::in_softwire;
-  if (judged.outer == nullptr) return FrameKind::not_in_softwire;
-  if (judged.between > 0) return FrameKind::headers_in_softwire;
-  const auto tuple = judged.datagram.tuple<Family::ipv4>();
-  const bool from_edge = outer == Outer::from_edge;
+/// Returns what is wrong with the IPv6 addresses of an intact test frame of a subscriber, whose four-tuple is `tuple`;
+/// `test` if nothing is. `other` is the address that the other one has to be, and `wrong` names another address.
+FrameKind judge_addresses(const std::uint8_t* header, bool from_edge, const SubscriberRule& rule,
+                          const Tuple<Family::ipv4>& tuple, uint128 other, FrameKind wrong) {
   const std::uint64_t address = from_edge ? tuple.source : tuple.destination;
   const std::uint64_t port = from_edge ? tuple.source_port : tuple.destination_port;
-  const SubscriberRule& rule = stream.softwire.subscribers;
+  if (rule.ports.differences(port) != 0) return FrameKind::outside_port_set;
   const uint128 subscriber = uint128{rule.high_of(address, port)} << 64 | rule.low_of(address, port);
-  const uint128 source = from_edge ? subscriber : stream.softwire.core;
-  const uint128 destination = from_edge ? stream.softwire.core : subscriber;
-  const bool right = load_be128(judged.outer + 8) == source && load_be128(judged.outer + 24) == destination;
-  return right ? FrameKind::test : FrameKind::wrong_softwire;
+  const uint128 source = load_be128(header + 8);
+  const uint128 destination = load_be128(header + 24);
+  const bool right = (from_edge ? source : destination) == subscriber && (from_edge ? destination : source) == other;
+  return right ? FrameKind::test : wrong;
+}
+
+FrameKind judge_softwire(const Classified& judged, const Receiver::Stream& stream, const TupleReader* tuples) {
+  if (judged.outer == nullptr) return FrameKind::not_in_softwire;
+  if (judged.between > 0) return FrameKind::headers_in_softwire;
+  const auto inner = judged.datagram.tuple<Family::ipv4>();
+  const bool from_edge = outer_of(stream.form) == Outer::from_edge;
+  const Softwire& softwire = stream.softwire;
+  if (softwire.inner_address && (from_edge ? inner.source : inner.destination) != *softwire.inner_address) {
+    return FrameKind::wrong_softwire;
+  }
+  return judge_addresses(judged.outer, from_edge, softwire.subscribers,
+                         tuples == nullptr ? inner : tuples->tuple(judged.datagram), softwire.core,
+                         FrameKind::wrong_softwire);
+}
+
+FrameKind judge_mapping(const Classified& judged, const Receiver::Stream& stream, const TupleReader& tuples) {
+  if (judged.outer != nullptr) return FrameKind::in_softwire;
+  if (judged.family == Family::ipv4) return FrameKind::not_mapped;
+  const auto tuple = tuples.tuple(judged.datagram);
+  const bool from_edge = mapped_of(stream.form) == Mapped::from_edge;
+  const std::uint64_t host = from_edge ? tuple.destination : tuple.source;
+  const EmbeddingPrefix& prefix = stream.mapping.prefix;
+  const uint128 far = uint128{prefix.high_of(host)} << 64 | prefix.low_of(host);
+  return judge_addresses(judged.datagram.ip, from_edge, stream.mapping.subscribers, tuple, far,
+                         FrameKind::wrong_mapping);
+}
+
+/// Returns what is wrong with the IPv6 header of an intact test frame, or with there being one or none; `test` if
+/// nothing is.
+FrameKind judge(const Classified& judged, const Receiver::Stream& stream, const TupleReader* tuples) {
+  if (outer_of(stream.form) != Outer::none) return judge_softwire(judged, stream, tuples);
+  if (mapped_of(stream.form) != Mapped::none) return judge_mapping(judged, stream, *tuples);
+  return judged.outer == nullptr ? FrameKind::test : FrameKind::in_softwire;
 }
 
 bool is_neighbor_kind(FrameKind kind) { return kind == FrameKind::arp || kind == FrameKind::neighbor_solicitation; }
@@ -103,8 +132,10 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
-                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire);
-    Reception reception{std::move(stream), reader, {}, std::nullopt};
+                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire, stream.mapping);
+    std::optional<TupleReader> tuples;
+    if (TupleReader::is_needed(stream.form, stream.softwire)) tuples.emplace(stream.form, stream.mapping);
+    Reception reception{std::move(stream), reader, tuples, {}, std::nullopt};
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
   }
@@ -203,7 +234,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     }
     record(queue, stream,
            {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),
-            reception.reader.ip_at(), reception.reader.udp_at()},
+            reception.reader.ip_at(), reception.reader.udp_at(), reception.tuple_reader()},
            now);
     return count;
   }
@@ -224,28 +255,28 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
   Reception& reception = receptions_[signature.stream];
   const auto ip_at = static_cast<std::size_t>(judged.datagram.ip - frame.data());
   const auto udp_at = static_cast<std::size_t>(judged.datagram.udp - frame.data());
-  if (judged.kind == FrameKind::test && reception.statistics && judged.family == reception.stream.family) {
-    if (const FrameKind kind = judge_softwire(judged, reception.stream); kind != FrameKind::test) {
+  const bool of_form = judged.family == reception.header_family();
+  if (judged.kind == FrameKind::test && reception.statistics && (of_form || judged.family == reception.stream.family)) {
+    if (const FrameKind kind = judge(judged, reception.stream, reception.tuple_reader()); kind != FrameKind::test) {
       take_foreign(queue, frame, kind, now);
       return;
     }
   }
   // A gateway must not remove or insert headers between IP and UDP, and every frame has the length that it was sent
   // with.
-  const bool altered = judged.family == reception.stream.family &&
-                       udp_at - ip_at != reception.reader.udp_at() - reception.reader.ip_at();
+  const bool altered = of_form && udp_at - ip_at != reception.reader.udp_at() - reception.reader.ip_at();
   if (judged.kind == FrameKind::corrupt_test || altered ||
       judged.payload_bytes != reception.reader.payload_bytes(signature.sequence)) {
     ++reception.counts.corrupt;
     take_foreign(queue, frame, FrameKind::corrupt_test, now);
     return;
   }
-  if (!reception.statistics || judged.family != reception.stream.family ||
-      signature.sequence >= reception.stream.frames) {
+  if (!reception.statistics || !of_form || signature.sequence >= reception.stream.frames) {
     ++reception.counts.misrouted;
     return;
   }
-  record(queue, signature.stream, {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, udp_at}, now);
+  record(queue, signature.stream,
+         {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, udp_at, reception.tuple_reader()}, now);
 }
 
 /// Records intact frames of a stream that ends here, with numbers that it has.

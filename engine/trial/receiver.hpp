@@ -10,6 +10,7 @@
 #include "form/classifier.hpp"
 #include "form/frame_reader.hpp"
 #include "form/signature.hpp"
+#include "form/tuple_reader.hpp"
 #include "measure/own_lines.hpp"
 #include "measure/pause_marks.hpp"
 #include "measure/sequence_window.hpp"
@@ -48,6 +49,7 @@ class Receiver final : public Task {
     std::uint64_t timeout = kMask48;      // ticks of delay up to which a frame is in time; no delay is longer than this
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
     Softwire softwire{};                  // in which it arrives, if its form has one
+    Mapping mapping{};                    // with which it arrives, if its form has one
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
@@ -108,8 +110,12 @@ class Receiver final : public Task {
   struct Reception {
     Stream stream;
     FrameReader reader;
+    std::optional<TupleReader> tuples;  // of forms that need it
     Counts counts;
     std::optional<Statistics> statistics;
+
+    [[nodiscard]] const TupleReader* tuple_reader() const { return tuples ? &*tuples : nullptr; }
+    [[nodiscard]] Family header_family() const { return layout_of(stream.form, stream.family).header_family(); }
   };
 
   struct Queue {

@@ -11,6 +11,7 @@
 #include "flow/field_range.hpp"
 #include "flow/selection.hpp"
 #include "form/forms.hpp"
+#include "form/mapping.hpp"
 #include "form/softwire.hpp"
 #include "measure/pause_marks.hpp"
 #include "pace/clock.hpp"
@@ -64,6 +65,7 @@ struct StreamSpec {
   Form form = Form::udp;
   std::optional<Form> arrival_form;             // none: the same, unless it arrives in another family
   Softwire softwire;                            // in which it is sent or arrives, if a form has one
+  Mapping mapping;                              // with which it is sent or arrives, if a form has one
   std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat
   std::uint8_t ttl = 64;
   bool dont_fragment = false;

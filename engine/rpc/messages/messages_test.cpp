@@ -188,6 +188,49 @@ TEST(Messages, AFormInASoftwireNeedsItsAddresses) {
   }
 }
 
+TEST(Messages, AMappedFormNeedsItsAddresses) {
+  for (const char* field : {"form", "arrival_form"}) {
+    Json json = trial_request();
+    Json& frame = json["streams"][0]["frame"];
+    frame[field] = "map-from-core";
+    EXPECT_EQ(complaint(json), "streams[0].frame.mapping");
+    frame["mapping"] = {{"prefix", "64:ff9b::/96"},
+                        {"subscribers", {{"address", "2001:db8::2"}, {"ports", {{"lowest", 1024}, {"mask", 4}}}}}};
+    const Mapping mapping = read_trial(json).spec.streams[0].mapping;
+    EXPECT_EQ(mapping.prefix.high, 0x64FF9BULL << 32);
+    EXPECT_EQ(mapping.subscribers.ports.lowest, 1024U);
+    EXPECT_EQ(mapping.subscribers.ports.mask, 4U);
+    frame["mapping"]["subscribers"]["address_mask"] = 1;  // several, and no identifier that tells them apart
+    EXPECT_EQ(complaint(json), "streams[0].frame.mapping.subscribers");
+    frame["mapping"]["subscribers"]["identifier"] = true;
+    EXPECT_NO_THROW(read_trial(json));
+    frame["mapping"]["subscribers"]["address_mask"] = 0xFFFF'FFFF;
+    frame["mapping"]["subscribers"]["address_shift"] = 63;
+    EXPECT_EQ(complaint(json), "streams[0].frame.mapping.subscribers");
+    frame["mapping"]["subscribers"]["address_shift"] = 0;
+    frame["mapping"]["prefix"] = "64:ff9b::/95";
+    EXPECT_EQ(complaint(json), "streams[0].frame.mapping.prefix");
+  }
+}
+
+TEST(Messages, HomesWithOneInnerAddressAreToldByTheirIdentifier) {
+  Json json = trial_request();
+  Json& frame = json["streams"][0]["frame"];
+  frame["form"] = "softwire-from-edge";
+  frame["softwire"] = {{"core", "2001:db8::1"},
+                       {"inner_address", "192.0.0.2"},
+                       {"subscribers", {{"address", "2001:db8::2"}, {"address_mask", 1}}}};
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
+  Json& subscribers = frame["softwire"]["subscribers"];
+  subscribers["identifier"] = true;
+  EXPECT_EQ(read_trial(json).spec.streams[0].softwire.inner_address, 0xC000'0002U);
+  subscribers["psid_mask"] = 1;
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
+  subscribers["psid_mask"] = 0;
+  frame["softwire"]["inner_address"] = "::1";
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
+}
+
 TEST(Messages, AStreamOfPhaseTwoMayUseSomeConnectionsOnly) {
   Json json = trial_request();
   json["streams"][0].erase("flows");

@@ -87,6 +87,14 @@ uint128 read_ipv6(FieldReader& reader, const std::string& field) {
   return address.value;
 }
 
+SubscriberPorts read_ports(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  const auto port = [&](const char* name) { return static_cast<std::uint16_t>(reader.whole(name, 0, 0xFFFF, 0)); };
+  const SubscriberPorts ports{.lowest = port("lowest"), .mask = port("mask"), .value = port("value")};
+  reader.finish();
+  return ports;
+}
+
 SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   SubscriberRule rule;
@@ -99,8 +107,51 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   rule.psid_drop = static_cast<unsigned>(reader.whole("psid_drop", 0, 15, 0));
   rule.psid_shift = static_cast<unsigned>(reader.whole("psid_shift", 0, 63, 0));
   rule.identifier = reader.flag("identifier", false);
+  if (const Json* ports = reader.find("ports")) rule.ports = read_ports(*ports, reader.path_of("ports"));
   reader.finish();
+  if (!rule.fits()) {
+    throw FieldError(path, "the bits of addresses, PSIDs and identifiers do not fit into the halves of `address`");
+  }
   return rule;
+}
+
+std::uint8_t read_traffic_class(FieldReader& reader) {
+  return static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));
+}
+
+std::uint32_t read_flow_label(FieldReader& reader) {
+  return static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
+}
+
+/// Reads the address that the packets of all subscribers have. Their own has to be in the ends of their softwires,
+/// whole and not beside a PSID: their ports are not their own alone.
+std::uint32_t read_inner_address(FieldReader& reader, const SubscriberRule& subscribers) {
+  const AnyAddress address = read_address(reader, "inner_address");
+  if (address.family != Family::ipv4) throw FieldError(reader.path_of("inner_address"), "expected an IPv4 address");
+  if (!subscribers.identifier || subscribers.psid_mask != 0) {
+    throw FieldError(reader.path_of("inner_address"), "needs subscribers with an `identifier`, and without a PSID");
+  }
+  return static_cast<std::uint32_t>(address.value);
+}
+
+Mapping read_mapping(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  Mapping mapping;
+  mapping.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  if (mapping.subscribers.address_mask != 0 && !mapping.subscribers.identifier) {
+    throw FieldError(reader.path_of("subscribers"), "expected `identifier` to be true for several subscribers");
+  }
+  const Prefix prefix = read_prefix(reader.get("prefix"), reader.path_of("prefix"));
+  if (!EmbeddingPrefix::fits(prefix)) {
+    throw FieldError(reader.path_of("prefix"),
+                     "expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits whose bits "
+                     "64 to 71 are zero");
+  }
+  mapping.prefix = EmbeddingPrefix::of(prefix);
+  mapping.traffic_class = read_traffic_class(reader);
+  mapping.flow_label = read_flow_label(reader);
+  reader.finish();
+  return mapping;
 }
 
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
@@ -110,10 +161,17 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   if (const Json* softwire = reader.find("softwire")) {
     stream.softwire = read_softwire(*softwire, reader.path_of("softwire"));
   }
-  const auto needs_softwire = [](Form form) { return outer_of(form) != Outer::none; };
-  if (reader.find("softwire") == nullptr &&
-      (needs_softwire(stream.form) || (stream.arrival_form && needs_softwire(*stream.arrival_form)))) {
+  if (const Json* mapping = reader.find("mapping")) {
+    stream.mapping = read_mapping(*mapping, reader.path_of("mapping"));
+  }
+  const auto has = [&](bool (*is)(Form)) {
+    return is(stream.form) || (stream.arrival_form && is(*stream.arrival_form));
+  };
+  if (reader.find("softwire") == nullptr && has([](Form form) { return outer_of(form) != Outer::none; })) {
     throw FieldError(reader.path_of("softwire"), "missing; a form of frames in a softwire has its addresses here");
+  }
+  if (reader.find("mapping") == nullptr && has([](Form form) { return mapped_of(form) != Mapped::none; })) {
+    throw FieldError(reader.path_of("mapping"), "missing; a form of mapped frames has its addresses here");
   }
   stream.frame_sizes = read_sizes(reader);
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
@@ -146,9 +204,11 @@ Softwire read_softwire(const Json& json, const std::string& path) {
   Softwire softwire;
   softwire.core = read_ipv6(reader, "core");
   softwire.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  if (reader.find("inner_address") != nullptr)
+    softwire.inner_address = read_inner_address(reader, softwire.subscribers);
   softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));
-  softwire.traffic_class = static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));
-  softwire.flow_label = static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
+  softwire.traffic_class = read_traffic_class(reader);
+  softwire.flow_label = read_flow_label(reader);
   reader.finish();
   return softwire;
 }

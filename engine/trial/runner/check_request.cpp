@@ -50,8 +50,8 @@ void check_connections(const StreamSpec& stream, const Connections& connections)
 
 void check_form(const StreamSpec& stream, Form form, Family family) {
   if (has_form(family, form)) return;
-  throw TrialError(stream, fmt::format("frames of IPv{} have no form {}; IPv6 has extension headers, and a softwire "
-                                       "carries IPv4",
+  throw TrialError(stream, fmt::format("frames of IPv{} have no form {}; IPv6 has extension headers, and IPv4 is in "
+                                       "softwires or mapped",
                                        static_cast<int>(family), kFormNames[static_cast<std::size_t>(form)]));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "trial/runner/ring_bed.hpp"
@@ -110,6 +111,77 @@ TEST(Softwire, ConnectionsAreMadeAndAnswered) {
     second.push_back(spec);
   }
   for (const StreamReport& each : bed.run(trial(second)).streams) EXPECT_EQ(each.received, 1500U);
+}
+
+/// The address that all homes have.
+constexpr std::uint32_t kInner = 0xC000'0002;
+
+/// Sends as `of_side` does, from or to many homes with one inner address behind an AFTR.
+StreamSpec of_homes(Side side, std::uint64_t frames) {
+  StreamSpec spec = of_side(side, frames);
+  spec.softwire.subscribers.psid_mask = 0;
+  spec.softwire.inner_address = kInner;
+  spec.flows->source_address = {{Family::ipv4, 0x0A00'0000}, {}, 0, 8, {0, 255, Order::pseudorandom}};
+  spec.flows->source_port = {1000, 1001, Order::pseudorandom};
+  spec.flows->destination_port = {80, 80, Order::pseudorandom};
+  return spec;
+}
+
+/// The AFTR, whose NAT tells homes by their softwires (RFC 6333 §6.6).
+struct Aftr {
+  std::map<std::pair<uint128, std::uint16_t>, std::uint16_t> ports;
+  std::map<std::uint16_t, std::pair<uint128, std::uint16_t>> homes;
+
+  Frame operator()(Side from, Bytes frame) {
+    if (from == Side::left) {
+      EXPECT_EQ(load_be32(&frame[54 + 12]), kInner);
+      const std::pair home{load_be128(&frame[22]), load_be16(&frame[74])};
+      const auto next = static_cast<std::uint16_t>(10'000 + ports.size());
+      const std::uint16_t port = ports.emplace(home, next).first->second;
+      homes.emplace(port, home);
+      return with_host(taken_out(frame), 26, 0xC612'0101, 34, port);
+    }
+    const auto& [address, port] = homes.at(load_be16(&frame[36]));
+    Frame inner = with_host({frame.begin(), frame.end()}, 30, kInner, 36, port);
+    return put_in(inner, kSoftwire.core, address);
+  }
+
+  static Frame with_host(Frame frame, std::size_t address_at, std::uint32_t address, std::size_t port_at,
+                         std::uint16_t port) {
+    store_be32(&frame[address_at], address);
+    store_be16(&frame[port_at], port);
+    store_be16(&frame[24], 0);
+    store_raw(&frame[24], ip_checksum(checksum_of(&frame[14], kIpv4Bytes)));
+    store_be16(&frame[40], 0);  // no checksum of UDP
+    return frame;
+  }
+};
+
+TEST(Softwire, HomesWithTheSameAddressAreKeptApart) {
+  RingBed bed;
+  Aftr aftr;
+  bed.translate = [&](Side from, Bytes frame) { return aftr(from, frame); };
+  TrialSpec first = trial({of_homes(Side::left, 512)});
+  first.streams[0].selection = Selection::enumerate;
+  first.phase1 = true;
+  EXPECT_EQ(bed.run(first).streams[0].received, 512U);
+  EXPECT_EQ(aftr.ports.size(), 512U);
+  std::vector<StreamSpec> second = {of_homes(Side::left, 1500), of_homes(Side::right, 1500)};
+  for (StreamSpec& spec : second) {
+    spec.kind = spec.source == Side::left ? StreamKind::connections : StreamKind::replies;
+    spec.flows.reset();
+  }
+  for (const StreamReport& each : bed.run(trial(second)).streams) {
+    EXPECT_EQ(each.received, 1500U);
+    EXPECT_EQ(each.misrouted, 0U);
+  }
+  // To the right connection of another home.
+  const auto exchanged = aftr.homes;
+  for (auto& [port, home] : aftr.homes)
+    home = exchanged.at(port < 10'511 ? static_cast<std::uint16_t>(port + 1) : 10'000);
+  const StreamReport report = bed.run(trial({second[1]})).streams[0];
+  EXPECT_EQ(report.received, 0U);
+  EXPECT_EQ(report.misrouted, 1500U);
 }
 
 /// Returns the report on frames from a side through a gateway that does something else with the first 100 of them.

@@ -38,8 +38,8 @@ _ERRORS: Final = {
 _DAMAGED: Final = re.compile(r"crc|fcs|align|symbol", re.I)
 _LENGTH: Final = re.compile(r"length|too_?long|over_?size|jabber", re.I)
 _FRAGMENTS: Final = ("ipv4_fragment", "ipv6_fragment")
-# What the tester calls frames that are wrong as a softwire's, how they came, and what to do.
-_SOFTWIRES: Final = {
+# What the tester calls frames that are wrong as a subscriber's, how they came, and what to do.
+_OF_SUBSCRIBERS: Final = {
     "wrong_softwire": (
         "in a softwire whose ends are not those of their inner addresses and ports",
         "compare the gateway's mapping rule, its PSID and its own end with the plan's",
@@ -50,6 +50,15 @@ _SOFTWIRES: Final = {
     ),
     "not_in_softwire": ("as plain IPv4", "look at the gateway's routes into the softwire"),
     "in_softwire": ("in a softwire that ends before", "look at the end that should take them out of it"),
+    "wrong_mapping": (
+        "with IPv6 addresses that are not those of their subscriber's address and port and of a host behind the prefix",
+        "compare the gateway's mapping rule, its PSID and its prefix (DMR) with the plan's",
+    ),
+    "not_mapped": ("as plain IPv4", "look at the gateway's rules and routes to its translation"),
+    "outside_port_set": (
+        "with a port that their subscriber does not have",
+        "compare the ports of the gateway's NAT with the port set: offset, PSID and its length",
+    ),
 }
 _TOO_LONG: Final = ("icmp_fragmentation_needed", "icmpv6_packet_too_big")
 
@@ -100,13 +109,13 @@ def _corrupted(facts: Facts) -> str | None:
 
 
 def _in_softwires(facts: Facts) -> str | None:
-    told = {kind: count for kind in _SOFTWIRES if (count := _foreign(facts, [kind]))}
+    told = {kind: count for kind in _OF_SUBSCRIBERS if (count := _foreign(facts, [kind]))}
     if not told or sum(told.values()) < _NEARLY * facts.lost:
         return None
     first, *others = sorted(told, key=lambda kind: -told[kind])
-    came = [f"{told[first]:,} of the missing frames came through {_SOFTWIRES[first][0]}"]
-    came += [f"{told[kind]:,} {_SOFTWIRES[kind][0]}" for kind in others]
-    return f"{enumerated(came)}; {_SOFTWIRES[first][1]}; foreign.pcap in the run's folder has the first of them"
+    came = [f"{told[first]:,} of the missing frames came through {_OF_SUBSCRIBERS[first][0]}"]
+    came += [f"{told[kind]:,} {_OF_SUBSCRIBERS[kind][0]}" for kind in others]
+    return f"{enumerated(came)}; {_OF_SUBSCRIBERS[first][1]}; foreign.pcap in the run's folder has the first of them"
 
 
 def _chains(facts: Facts) -> str | None:

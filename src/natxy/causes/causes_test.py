@@ -265,6 +265,13 @@ def traffic(rate: float, lost: int, **over: Any) -> TrialRecord:
             {"foreign": {"headers_in_softwire": 200}},
             "with a header between their two IP headers; switch the tunnel's encapsulation limit off (`encaplimit",
         ),
+        (
+            {"foreign": {"outside_port_set": 190, "wrong_mapping": 10}},
+            "190 of the missing frames came through with a port that their subscriber does not have and 10 with IPv6 "
+            "addresses that are not those of their subscriber's address and port and of a host behind the prefix; "
+            "compare the ports of the gateway's NAT",
+        ),
+        ({"foreign": {"not_mapped": 200}}, "came through as plain IPv4; look at the gateway's rules and routes to its"),
         ({"foreign": {"not_in_softwire": 200}}, "200 of the missing frames came through as plain IPv4; look at the"),
     ],
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from ipaddress import IPv6Address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from natxy.addressing.map_rules import MapRule
+from natxy.addressing.embedding import embeds
+from natxy.addressing.map_rules import MapRule, MapSubscriber
+from natxy.addressing.port_sets import PortSet
 from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
 from natxy.plan.frames.forms import Form
 from natxy.plan.frames.mix import MOST_FRAMES
@@ -73,12 +75,38 @@ class FlowSpace(Message):
 Size = Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)]
 
 
+Port = Annotated[int, Field(ge=0, le=0xFFFF)]
+
+
+class SubscriberPorts(Message):
+    """Says which ports subscribers have: from `lowest` on, those whose bits in `mask` are `value`. By default all."""
+
+    lowest: Port = 0
+    mask: Port = 0
+    value: Port = 0
+
+    @classmethod
+    def of(cls, ports: PortSet) -> SubscriberPorts:
+        """Returns the ports of one subscriber."""
+        if ports.psid_length == 0:
+            return cls()
+        behind = 16 - ports.offset - ports.psid_length
+        mask, value = ((1 << ports.psid_length) - 1) << behind, ports.psid << behind
+        return cls(lowest=_lowest(ports.offset), mask=mask, value=value)
+
+
+def _lowest(offset: int) -> int:
+    """Returns the lowest port that a subscriber who shares its address may have (RFC 7597 §5.1)."""
+    return 1 << 16 - offset if offset else 0
+
+
 class SubscriberRule(Message):
     """Computes a subscriber's IPv6 address from its IPv4 address and port (RFC 7597 §5.2 and §6).
 
     The bits of `address_mask` are added to the first half of `address`, `address_shift` bits from its right. So are the
     bits of `psid_mask` in the port, from bit `psid_drop` on, at `psid_shift`. With `identifier`, the second half has
-    the IPv4 address and the PSID. Without masks, all subscribers have the same address.
+    the IPv4 address and the PSID. Without masks, all subscribers have the same address. A frame that arrives with
+    another port of a subscriber than `ports` is foreign.
     """
 
     address: IPv6Address
@@ -88,6 +116,12 @@ class SubscriberRule(Message):
     psid_drop: Annotated[int, Field(ge=0, le=15)] = 0
     psid_shift: Annotated[int, Field(ge=0, le=63)] = 0
     identifier: bool = False
+    ports: SubscriberPorts = SubscriberPorts()
+
+    @classmethod
+    def of_one(cls, subscriber: MapSubscriber) -> SubscriberRule:
+        """Returns the rule of a subscriber alone. Only its own ports are right."""
+        return cls(address=subscriber.address, ports=SubscriberPorts.of(subscriber.ports))
 
     @classmethod
     def of(cls, rule: MapRule) -> SubscriberRule:
@@ -102,18 +136,29 @@ class SubscriberRule(Message):
             psid_drop=16 - rule.offset - rule.psid_length if rule.psid_length else 0,
             psid_shift=psid_shift,
             identifier=True,
+            ports=SubscriberPorts(lowest=_lowest(rule.offset) if rule.psid_length else 0),
         )
 
 
+TrafficClass = Annotated[int, Field(ge=0, le=255)]
+FlowLabel = Annotated[int, Field(ge=0, le=0xF_FFFF)]
+
+
 class SoftwireFormat(Message):
-    """Describes the softwires of a stream: the address of the core's end, and the rule of the subscribers' ends. The
-    other fields are those of the outer header of frames that are sent."""
+    """Describes the softwires of a stream: the address of the core's end, and the rule of the subscribers' ends.
+
+    With `inner_address`, the packets of all subscribers have that address, as homes behind one AFTR have (RFC 6333). A
+    subscriber's address in the stream's four-tuples then only gives its end of the softwire; the rule has no PSID and
+    puts the address into the `identifier`, from which it is read on arrival. The other fields are those of the outer
+    header of frames that are sent.
+    """
 
     core: IPv6Address
     subscribers: SubscriberRule
+    inner_address: IPv4Address | None = None
     hop_limit: Annotated[int, Field(ge=1, le=255)] = 64
-    traffic_class: Annotated[int, Field(ge=0, le=255)] = 0
-    flow_label: Annotated[int, Field(ge=0, le=0xF_FFFF)] = 0
+    traffic_class: TrafficClass = 0
+    flow_label: FlowLabel = 0
 
     @classmethod
     def of(cls, softwire: Softwire, subscribers: MapRule | None) -> SoftwireFormat:
@@ -125,18 +170,34 @@ class SoftwireFormat(Message):
         return cls(core=core, subscribers=rule)
 
 
+class MappingFormat(Message):
+    """Describes how the IPv4 addresses of a stream are mapped to IPv6 (RFC 7599 §5): those of subscribers by a rule,
+    and those of far hosts behind a prefix (RFC 6052 §2.2).
+
+    The stream's four-tuples are those of IPv4. The subscribers' addresses have an identifier, from which their IPv4
+    addresses are read on arrival. The other fields are those of the IPv6 header of frames that are sent; its hop limit
+    is the frames' `ttl`.
+    """
+
+    subscribers: SubscriberRule
+    prefix: Annotated[IPv6Network, AfterValidator(embeds)]
+    traffic_class: TrafficClass = 0
+    flow_label: FlowLabel = 0
+
+
 class FrameFormat(Message):
     """Describes the frames of a stream.
 
     `size` is in bytes on the wire, including the FCS. A list of sizes repeats, and frame n has size n of it. A `form`
     other than `udp` names the extension headers of IPv6 frames, of 8 bytes each, or says that an IPv4 packet is in an
-    IPv6 packet; then `softwire` has its addresses. `arrival_form` is that on the other side, by default the same unless
-    the family changes.
+    IPv6 packet, of which `softwire` has the addresses, or is translated to one, as `mapping` says. `arrival_form` is
+    that on the other side, by default the same unless the family changes.
     """
 
     form: Form = Form.UDP
     arrival_form: Form | None = None
     softwire: SoftwireFormat | None = None
+    mapping: MappingFormat | None = None
     size: Size | Annotated[list[Size], Field(min_length=1, max_length=MOST_FRAMES)]
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
     dont_fragment: bool = False

@@ -14,7 +14,8 @@ from natxy.plan.model.terms import Family
 
 class Form(StrEnum):
     """Names what a test frame has before its UDP header besides the IP header with its addresses, as in messages to the
-    engine: extension headers of IPv6, or the IPv6 header of a softwire."""
+    engine: extension headers of IPv6, or the IPv6 header of a softwire. Mapped, it is an IPv6 frame whose addresses are
+    those of IPv4 hosts (RFC 7599)."""
 
     UDP = "udp"
     HOP_BY_HOP = "udp-hop-by-hop"
@@ -22,6 +23,8 @@ class Form(StrEnum):
     BOTH_OPTIONS = "udp-both-options"
     SOFTWIRE_FROM_EDGE = "softwire-from-edge"
     SOFTWIRE_FROM_CORE = "softwire-from-core"
+    MAP_FROM_EDGE = "map-from-edge"
+    MAP_FROM_CORE = "map-from-core"
 
 
 class ExtensionHeaders(StrEnum):

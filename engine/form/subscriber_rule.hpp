@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "packet/address.hpp"
+#include "packet/checksum.hpp"
+
+namespace natxy {
+
+/// Says which ports subscribers have: from `lowest` on, those whose bits in `mask` are `value`.
+struct SubscriberPorts {
+  std::uint16_t lowest = 0;
+  std::uint16_t mask = 0;
+  std::uint16_t value = 0;
+
+  /// Returns no bits if subscribers have a port, for one number or for each of a vector.
+  template <class Word>
+  [[nodiscard]] Word differences(const Word& port) const {
+    return ((port & mask) ^ value) | (port - lowest) >> 63;
+  }
+};
+
+/// Computes a subscriber's IPv6 address from its IPv4 address and port, as the mapping rule of MAP does (RFC 7597 §5.2
+/// and §6). Its address bits and its PSID stand in the first 64 bits of the IPv6 address, and again in the last, as the
+/// interface identifier. With masks of 0 and no identifier, all subscribers have the same address.
+struct SubscriberRule {
+  std::uint64_t high = 0;  // of the IPv6 address of the subscriber whose bits are all 0
+  std::uint64_t low = 0;
+  std::uint32_t address_mask = 0;  // of the IPv4 address
+  unsigned address_shift = 0;      // of the rest, in `high`
+  std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
+  unsigned psid_drop = 0;
+  unsigned psid_shift = 0;  // in `high`
+  bool identifier = false;  // whether `low` has the IPv4 address and the PSID
+  SubscriberPorts ports{};
+
+  /// Returns the first half of the address for one number of each kind, or for a vector of each.
+  template <class Word>
+  [[nodiscard]] Word high_of(const Word& address, const Word& port) const {
+    return high + ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
+  }
+  template <class Word>
+  [[nodiscard]] Word low_of(const Word& address, const Word& port) const {
+    // Without a branch: a vector has none.
+    const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
+    return low + (((address << 16) + psid_of(port)) & all);
+  }
+
+  /// Returns what an address adds to the sum of a checksum besides `base_sum`: a number below 2^50, congruent to the
+  /// sum of 16-bit words. Moving a number by 16 bits does not change the sum.
+  template <class Word>
+  [[nodiscard]] Word sum_of(const Word& address, const Word& port) const {
+    const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
+    const Word psid = psid_of(port);
+    return ((address & address_mask) << address_shift % 16) + (psid << psid_shift % 16) + ((address + psid) & all);
+  }
+  [[nodiscard]] std::uint64_t base_sum() const { return halves_of(high) + halves_of(low); }
+
+  /// Returns whether no sum of `high_of` and `low_of` is longer than 64 bits.
+  [[nodiscard]] bool fits() const {
+    const uint128 varying = (uint128{address_mask} << address_shift) + (uint128{psid_mask} << psid_shift);
+    const uint128 last = identifier ? (uint128{0xFFFF'FFFF} << 16) + psid_mask : 0;
+    return (high + varying) >> 64 == 0 && (low + last) >> 64 == 0;
+  }
+
+  /// Returns the IPv4 address in an interface identifier, the second half of the address.
+  template <class Word>
+  [[nodiscard]] static Word address_in(const Word& identifier) {
+    return identifier >> 16 & 0xFFFF'FFFF;
+  }
+
+ private:
+  template <class Word>
+  [[nodiscard]] Word psid_of(const Word& port) const {
+    return (port >> psid_drop) & psid_mask;
+  }
+};
+
+}  // namespace natxy
