@@ -164,8 +164,7 @@ void Forwarder::take(Place place, rte_mbuf* buffer, std::uint64_t arrival) {
     rte_pktmbuf_free(buffer);
     return;
   }
-  const auto& neighbor = link_of(opposite(place)).neighbor_mac;
-  if (!neighbor) {
+  if (!link_of(opposite(place)).neighbor_mac) {
     counters.drop(Drop::no_neighbor);
     rte_pktmbuf_free(buffer);
     return;
@@ -174,9 +173,31 @@ void Forwarder::take(Place place, rte_mbuf* buffer, std::uint64_t arrival) {
   buffer->data_off = static_cast<std::uint16_t>(buffer->data_off + (departure->frame.data - data));
   buffer->data_len = static_cast<std::uint16_t>(departure->frame.length);
   buffer->pkt_len = buffer->data_len;
-  std::ranges::copy(*neighbor, departure->frame.data);
-  std::ranges::copy(link_of(opposite(place)).port->mac(), departure->frame.data + kMacBytes);
+  address(place, departure->frame.data);
+  rte_mempool* const buffers = buffer->pool;
   depart(place, buffer, *departure);
+  if (!departure->second.empty()) depart_second(place, buffers, *departure);
+}
+
+/// Puts the Ethernet addresses of the other side's link into a frame.
+void Forwarder::address(Place from, std::uint8_t* frame) const {
+  const LinkState& link = link_of(opposite(from));
+  std::ranges::copy(*link.neighbor_mac, frame);
+  std::ranges::copy(link.port->mac(), frame + kMacBytes);
+}
+
+/// Lets the second one of two fragments leave, at the same time as the first one.
+void Forwarder::depart_second(Place from, rte_mempool* buffers, const Departure& first) {
+  rte_mbuf* buffer = rte_pktmbuf_alloc(buffers);
+  if (buffer == nullptr) {
+    gateway_->counters(from.side).drop(Drop::port_full);
+    return;
+  }
+  rte_pktmbuf_append(buffer, static_cast<std::uint16_t>(first.second.size()));
+  auto* frame = rte_pktmbuf_mtod(buffer, std::uint8_t*);
+  std::ranges::copy(first.second, frame);
+  address(from, frame);
+  enqueue(from, buffer, {.frame = {}, .second = {}, .copies = first.copies, .behind = 0, .due = first.due});
 }
 
 /// Handles ARP and neighbour messages, which are never forwarded. Returns whether the frame was one.

@@ -80,7 +80,9 @@ class Forwarder {
   void take(Place place, rte_mbuf* buffer, std::uint64_t arrival);
   bool serve_neighbor(Place place, const rte_mbuf* buffer);
   void ask_neighbors(std::uint64_t now);
+  void address(Place from, std::uint8_t* frame) const;
   void depart(Place from, rte_mbuf* buffer, const Departure& departure);
+  void depart_second(Place from, rte_mempool* buffers, const Departure& first);
   void enqueue(Place from, rte_mbuf* buffer, const Departure& departure);
   void let_pass(Place from);
   void release(std::uint64_t now);
@@ -95,6 +97,7 @@ class Forwarder {
     }
   }
   [[nodiscard]] LinkState& link_of(Place place) { return of(pairs_[place.pair], place.side); }
+  [[nodiscard]] const LinkState& link_of(Place place) const { return of(pairs_[place.pair], place.side); }
 
   std::vector<BySide<LinkState>> pairs_;
   Clock clock_;

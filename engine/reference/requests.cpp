@@ -105,10 +105,24 @@ AddressMapping read_mapping(const Json& json, const std::string& path) {
 
 void read_ports(const Json& json, const std::string& path, Translation& translation) {
   FieldReader reader(json, path);
-  translation.least_port = static_cast<std::uint16_t>(reader.whole("min", 1, 65535));
-  translation.most_port = static_cast<std::uint16_t>(reader.whole("max", 1, 65535));
+  const auto least = static_cast<std::uint32_t>(reader.whole("min", 1, 65535));
+  const auto most = static_cast<std::uint32_t>(reader.whole("max", 1, 65535));
   reader.finish();
-  if (translation.least_port > translation.most_port) throw FieldError(path, "min must not be above max");
+  if (least > most) throw FieldError(path, "min must not be above max");
+  translation.ports = PortRanges::between(least, most);
+}
+
+void read_port_set(const Json& json, const std::string& path, Translation& translation) {
+  constexpr std::uint64_t kPortBits = 16;
+  FieldReader reader(json, path);
+  const std::uint64_t offset = reader.whole("offset", 0, kPortBits);
+  const std::uint64_t length = reader.whole("psid_length", 0, kPortBits - offset);
+  const std::uint64_t psid = reader.whole("psid", 0, (std::uint64_t{1} << length) - 1);
+  translation.ports = PortRanges::of_set(static_cast<std::uint32_t>(psid), static_cast<unsigned>(length),
+                                         static_cast<unsigned>(offset));
+  translation.gives_port_set = true;
+  if (reader.flag("first_range_only", false)) translation.ports = translation.ports.first_alone();
+  reader.finish();
 }
 
 Translation read_translation(const Json& json, Mode mode) {
@@ -120,6 +134,7 @@ Translation read_translation(const Json& json, Mode mode) {
       throw FieldError(reader.path_of("pool"), fmt::format("expected at most 2^{} addresses", kMostPoolBits));
     }
     if (const Json* ports = reader.find("ports")) read_ports(*ports, reader.path_of("ports"), translation);
+    if (const Json* set = reader.find("port_set")) read_port_set(*set, reader.path_of("port_set"), translation);
     translation.port_choice = reader.choice("port_choice", kPortChoices, PortChoice::preserve);
   }
   if (mode == Mode::nat64 || mode == Mode::siit) {
@@ -156,6 +171,15 @@ TableTruth read_table(const Json& json) {
   return table;
 }
 
+LossPattern read_loss(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  LossPattern loss;
+  loss.every = reader.whole("every", 1, kMost64);
+  loss.frames = reader.whole("frames", 1, loss.every, 1);
+  reader.finish();
+  return loss;
+}
+
 SoftwireSettings read_softwire_end(const Json& json) {
   FieldReader reader(json, "softwire");
   SoftwireSettings settings;
@@ -164,18 +188,16 @@ SoftwireSettings read_softwire_end(const Json& json) {
   settings.wrong_subscriber_every = read_every(reader, "wrong_subscriber_every");
   settings.option_every = read_every(reader, "option_every");
   settings.leak_every = read_every(reader, "leak_every");
+  settings.interface_source_every = read_every(reader, "interface_source_every");
+  if (const Json* stale = reader.find("stale_binding")) {
+    settings.stale_binding = read_loss(*stale, reader.path_of("stale_binding"));
+  }
+  settings.hop_limit_every = read_every(reader, "hop_limit_every");
+  settings.inner_fragments_every = read_every(reader, "inner_fragments_every");
+  settings.outer_fragments_every = read_every(reader, "outer_fragments_every");
   settings.accepts_any_subscriber = reader.flag("accepts_any_subscriber", false);
   reader.finish();
   return settings;
-}
-
-LossPattern read_loss(const Json& json, const std::string& path) {
-  FieldReader reader(json, path);
-  LossPattern loss;
-  loss.every = reader.whole("every", 1, kMost64);
-  loss.frames = reader.whole("frames", 1, loss.every, 1);
-  reader.finish();
-  return loss;
 }
 
 std::vector<DelayItem> read_delay(FieldReader& parent) {
@@ -213,6 +235,7 @@ Faults read_faults(const Json& json, const std::string& path) {
   }
   faults.corrupt_checksum_every = read_every(reader, "corrupt_checksum_every");
   faults.wrong_port_every = read_every(reader, "wrong_port_every");
+  faults.zero_checksum_every = read_every(reader, "zero_checksum_every");
   reader.finish();
   return faults;
 }
@@ -276,8 +299,8 @@ Settings read_settings(const Json& params, std::size_t open_pairs) {
   if (keeps_connections(settings.mode)) settings.table = read_table(reader.get("table"));
   if (const Json* softwire = reader.find("softwire")) {
     settings.softwire = read_softwire_end(*softwire);
-    if (settings.mode != Mode::forward) {
-      throw FieldError(reader.path_of("softwire"), "expected mode forward, which alone is an end of softwires");
+    if (settings.mode != Mode::forward && settings.mode != Mode::nat44) {
+      throw FieldError(reader.path_of("softwire"), "expected mode forward or nat44, which alone are ends of softwires");
     }
   }
   if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);

@@ -28,6 +28,12 @@ Json write_counters(const Counters& counters, std::size_t delayed, std::uint64_t
           {"wrong_subscriber", counters.wrong_subscriber},
           {"with_option", counters.with_option},
           {"leaked", counters.leaked},
+          {"interface_source", counters.interface_source},
+          {"stale_binding", counters.stale_binding},
+          {"low_hop_limit", counters.low_hop_limit},
+          {"inner_fragmented", counters.inner_fragmented},
+          {"outer_fragmented", counters.outer_fragmented},
+          {"zero_checksum", counters.zero_checksum},
           {"missed", missed},
           {"dropped", std::move(dropped)}};
 }

@@ -13,18 +13,22 @@ ConnectionTable::ConnectionTable(std::uint32_t capacity)
   clear();
 }
 
-std::size_t ConnectionTable::bucket(const Endpoint& near, const Endpoint& remote) const {
+std::size_t ConnectionTable::bucket(const Endpoint& near, const Endpoint& remote, uint128 softwire) const {
   std::uint64_t word = (std::uint64_t{near.port} << 16) | remote.port;
-  for (const uint128 address : {near.address, remote.address}) {
+  for (const uint128 address : {near.address, remote.address, softwire}) {
     word = mix(word ^ static_cast<std::uint64_t>(address));
     word += static_cast<std::uint64_t>(address >> 64);
   }
   return mix(word) & (left_.size() - 1);
 }
 
-ConnectionTable::Index ConnectionTable::find_left(const Endpoint& host, const Endpoint& remote) const {
-  Index index = left_[bucket(host, remote)];
-  while (index != kNone && !(at(index).host == host && at(index).remote == remote)) index = slots_[index].next_left;
+ConnectionTable::Index ConnectionTable::find_left(const Endpoint& host, const Endpoint& remote,
+                                                  uint128 softwire) const {
+  const auto is_it = [&](const Connection& connection) {
+    return connection.host == host && connection.remote == remote && connection.softwire == softwire;
+  };
+  Index index = left_[bucket(host, remote, softwire)];
+  while (index != kNone && !is_it(at(index))) index = slots_[index].next_left;
   return index;
 }
 
@@ -40,7 +44,7 @@ void ConnectionTable::insert(const Connection& connection) {
   free_ = slot.next_left;
   slot.connection = connection;
   slot.replied = false;
-  Index& left = left_[bucket(connection.host, connection.remote)];
+  Index& left = left_[bucket(connection.host, connection.remote, connection.softwire)];
   Index& right = right_[bucket(connection.pool, connection.remote)];
   slot.next_left = left;
   slot.next_right = right;
@@ -51,10 +55,11 @@ void ConnectionTable::insert(const Connection& connection) {
 
 void ConnectionTable::erase(Index index) {
   Slot& slot = slots_[index];
-  Index* left = &left_[bucket(slot.connection.host, slot.connection.remote)];
+  const Connection& connection = slot.connection;
+  Index* left = &left_[bucket(connection.host, connection.remote, connection.softwire)];
   while (*left != index) left = &slots_[*left].next_left;
   *left = slot.next_left;
-  Index* right = &right_[bucket(slot.connection.pool, slot.connection.remote)];
+  Index* right = &right_[bucket(connection.pool, connection.remote)];
   while (*right != index) right = &slots_[*right].next_right;
   *right = slot.next_right;
   unlink(index);

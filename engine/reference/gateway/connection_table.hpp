@@ -20,6 +20,9 @@ struct Connection {
   Endpoint host;    // on the left
   Endpoint pool;    // represents the host on the right
   Endpoint remote;  // the host's peer, as addressed on the right
+  // The subscriber's end of the softwire that the host is behind; 0: it is behind none. Hosts with the same address
+  // are behind different ones.
+  uint128 softwire = 0;
 };
 
 /// Stores at most `capacity` connections, in the order of their last use and with lookup from either side. It allocates
@@ -35,11 +38,11 @@ class ConnectionTable {
   [[nodiscard]] bool full() const { return size_ == slots_.size(); }
   [[nodiscard]] const Connection& at(Index index) const { return slots_[index].connection; }
 
-  /// Finds a connection by host and remote, or by pool and remote. Returns kNone if there is none.
-  [[nodiscard]] Index find_left(const Endpoint& host, const Endpoint& remote) const;
+  /// Finds a connection by host, remote and softwire, or by pool and remote. Returns kNone if there is none.
+  [[nodiscard]] Index find_left(const Endpoint& host, const Endpoint& remote, uint128 softwire = 0) const;
   [[nodiscard]] Index find_right(const Endpoint& pool, const Endpoint& remote) const;
 
-  /// Inserts a connection. The table must not be full, nor contain either of the connection's two pairs.
+  /// Inserts a connection. The table must not be full, nor contain what the connection is found by.
   void insert(const Connection& connection);
   void erase(Index index);
   /// Marks a connection as used by a frame. `reply` is true for a frame from the right.
@@ -66,7 +69,7 @@ class ConnectionTable {
     Index newest = kNone;
   };
 
-  [[nodiscard]] std::size_t bucket(const Endpoint& near, const Endpoint& remote) const;
+  [[nodiscard]] std::size_t bucket(const Endpoint& near, const Endpoint& remote, uint128 softwire = 0) const;
   void append(Index index);
   void unlink(Index index);
 

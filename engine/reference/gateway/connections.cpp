@@ -7,7 +7,7 @@ namespace natxy::reference {
 
 namespace {
 
-// Searching all ports for one frame would delay the next frames.
+// Searching all ports for one frame would delay the next frames. A port set has fewer.
 constexpr std::uint64_t kAttempts = 1024;
 
 std::optional<TokenBucket> bucket_of(const TableTruth& truth, const Clock& clock) {
@@ -27,8 +27,8 @@ Connections::Connections(const Settings& settings, const Clock& clock)
       without_state_{settings.table.without_state_every} {}
 
 std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
-                                                Counters& counters) {
-  if (const auto index = table_.find_left(host, remote); index != ConnectionTable::kNone) {
+                                                Counters& counters, uint128 softwire) {
+  if (const auto index = table_.find_left(host, remote, softwire); index != ConnectionTable::kNone) {
     table_.use(index, false);
     return table_.at(index).pool;
   }
@@ -37,21 +37,21 @@ std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endp
   if (!without_state && table_.full()) {
     if (const auto cause = make_room()) return *cause;
   }
-  const auto pool = choose(host, remote);
+  const auto pool = choose(host, remote, softwire);
   if (!pool) return Drop::no_port;
   if (without_state) {
     ++counters.without_state;
   } else {
-    table_.insert({host, *pool, remote});
+    table_.insert({host, *pool, remote, softwire});
   }
   return *pool;
 }
 
-std::optional<Endpoint> Connections::enter(const Endpoint& pool, const Endpoint& remote) {
+const Connection* Connections::enter(const Endpoint& pool, const Endpoint& remote) {
   const auto index = table_.find_right(pool, remote);
-  if (index == ConnectionTable::kNone) return std::nullopt;
+  if (index == ConnectionTable::kNone) return nullptr;
   table_.use(index, true);
-  return table_.at(index).host;
+  return &table_.at(index);
 }
 
 std::uint64_t Connections::frame_price() const {
@@ -63,6 +63,7 @@ void Connections::clear() {
   table_.clear();
   rate_ = bucket_of(truth_, clock_);
   without_state_ = EveryNth(truth_.without_state_every);
+  next_in_set_ = 0;
 }
 
 void Connections::restart() {
@@ -72,21 +73,29 @@ void Connections::restart() {
 
 /// Chooses the pool endpoint of a new connection: the address that a host always gets, and the host's own port if it
 /// may be kept and is free, or else another free port.
-std::optional<Endpoint> Connections::choose(const Endpoint& host, const Endpoint& remote) {
-  const std::uint64_t word = mix(seed_ ^ static_cast<std::uint64_t>(host.address));
+std::optional<Endpoint> Connections::choose(const Endpoint& host, const Endpoint& remote, uint128 softwire) {
+  const std::uint64_t word = mix(seed_ ^ static_cast<std::uint64_t>(host.address) ^
+                                 static_cast<std::uint64_t>(softwire >> 64) ^ static_cast<std::uint64_t>(softwire));
   const unsigned host_bits = address_bits(translation_.pool.network.family) - translation_.pool.length;
-  const std::uint64_t ports = std::uint64_t{translation_.most_port} - translation_.least_port + 1;
-  const bool keep = translation_.port_choice == PortChoice::preserve && host.port >= translation_.least_port &&
-                    host.port <= translation_.most_port;
-  for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-    Endpoint pool{translation_.pool.network.value + scale(word, std::uint64_t{1} << host_bits), host.port};
-    if (attempt > 0 || !keep) {
-      const std::uint64_t random = translation_.port_choice == PortChoice::random
-                                       ? random_word(seed_, random_ports_++)
-                                       : random_word(word ^ host.port, attempt);
-      pool.port = static_cast<std::uint16_t>(translation_.least_port + scale(random, ports));
+  const uint128 address = translation_.pool.network.value + scale(word, std::uint64_t{1} << host_bits);
+  const PortRanges& ports = translation_.ports;
+  const auto free = [&](std::uint16_t port) {
+    return table_.find_right({address, port}, remote) == ConnectionTable::kNone;
+  };
+  const bool random = translation_.port_choice == PortChoice::random;
+  if (!random && ports.contains(host.port) && free(host.port)) return Endpoint{address, host.port};
+  const std::uint64_t attempts = translation_.gives_port_set ? ports.count() : kAttempts;
+  for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+    std::uint32_t number = 0;
+    if (translation_.gives_port_set && (attempt > 0 || !random)) {
+      next_in_set_ = (next_in_set_ + 1) % ports.count();
+      number = next_in_set_;
+    } else {
+      const std::uint64_t drawn =
+          random ? random_word(seed_, random_ports_++) : random_word(word ^ host.port, attempt + 1);
+      number = static_cast<std::uint32_t>(scale(drawn, ports.count()));
     }
-    if (table_.find_right(pool, remote) == ConnectionTable::kNone) return pool;
+    if (const std::uint16_t port = ports.at(number); free(port)) return Endpoint{address, port};
   }
   return std::nullopt;
 }

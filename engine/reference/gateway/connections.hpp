@@ -21,10 +21,12 @@ class Connections {
 
   /// Translates a frame to the right: returns the pool endpoint that represents `host` towards `remote`, creating a
   /// connection if there is none, or the cause of a drop. Counts frames forwarded without a connection in `counters`.
+  /// `softwire`: the subscriber's end of the softwire from which the frame came; 0 if it came from none.
   std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
-                                     Counters& counters);
-  /// Translates a frame to the left: returns the host that a frame from `remote` to `pool` is for.
-  std::optional<Endpoint> enter(const Endpoint& pool, const Endpoint& remote);
+                                     Counters& counters, uint128 softwire = 0);
+  /// Translates a frame to the left: returns the connection with the host that a frame from `remote` to `pool` is for;
+  /// nullptr if there is none.
+  const Connection* enter(const Endpoint& pool, const Endpoint& remote);
 
   [[nodiscard]] bool is_pool(const AnyAddress& address) const { return translation_.pool.contains(address); }
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
@@ -37,7 +39,7 @@ class Connections {
   void restart();
 
  private:
-  [[nodiscard]] std::optional<Endpoint> choose(const Endpoint& host, const Endpoint& remote);
+  [[nodiscard]] std::optional<Endpoint> choose(const Endpoint& host, const Endpoint& remote, uint128 softwire);
   [[nodiscard]] std::optional<Drop> make_room();
 
   Translation translation_;
@@ -48,6 +50,7 @@ class Connections {
   std::optional<TokenBucket> rate_;
   EveryNth without_state_;
   std::uint64_t random_ports_ = 0;
+  std::uint32_t next_in_set_ = 0;
   bool collapsed_ = false;
 };
 

@@ -36,7 +36,8 @@ struct Nat {
     return std::get<Endpoint>(leave(from, remote));
   }
   bool knows(int port) {
-    return connections().enter({0xC6130001, static_cast<std::uint16_t>(port)}, kRemote) == host(port);
+    const Connection* found = connections().enter({0xC6130001, static_cast<std::uint16_t>(port)}, kRemote);
+    return found != nullptr && found->host == host(port);
   }
 };
 
@@ -46,8 +47,8 @@ TEST(Connections, KeepAHostsPortAndFindTheWayBack) {
   EXPECT_EQ(nat.pool(host(5000)), (Endpoint{0xC6130001, 5000}));
   EXPECT_EQ(nat.connections().size(), 1U);
   EXPECT_TRUE(nat.knows(5000));
-  EXPECT_FALSE(nat.connections().enter({0xC6130001, 5001}, kRemote));
-  EXPECT_FALSE(nat.connections().enter({0xC6130001, 5000}, {kRemote.address, 81}));
+  EXPECT_EQ(nat.connections().enter({0xC6130001, 5001}, kRemote), nullptr);
+  EXPECT_EQ(nat.connections().enter({0xC6130001, 5000}, {kRemote.address, 81}), nullptr);
 }
 
 TEST(Connections, ShareAPortOnlyTowardsDifferentRemotes) {
@@ -57,13 +58,12 @@ TEST(Connections, ShareAPortOnlyTowardsDifferentRemotes) {
   EXPECT_NE(nat.pool(other).port, 5000);
   EXPECT_GE(nat.pool(other).port, 1024);
   EXPECT_EQ(nat.pool(other, {kRemote.address, 81}).port, 5000);
-  EXPECT_EQ(nat.connections().enter(nat.pool(other), kRemote), other);
+  EXPECT_EQ(nat.connections().enter(nat.pool(other), kRemote)->host, other);
 }
 
 TEST(Connections, TakePortsOfTheRangeAlone) {
   Nat nat(200);
-  nat.settings.translation.least_port = 2000;
-  nat.settings.translation.most_port = 2099;
+  nat.settings.translation.ports = PortRanges::between(2000, 2099);
   std::set<std::uint16_t> ports;
   for (std::uint16_t port = 1; port <= 50; ++port) ports.insert(nat.pool(host(port)).port);
   EXPECT_EQ(ports.size(), 50U);
@@ -73,9 +73,27 @@ TEST(Connections, TakePortsOfTheRangeAlone) {
 
 TEST(Connections, DropFramesIfNoPortIsLeft) {
   Nat nat(10);
-  nat.settings.translation.least_port = nat.settings.translation.most_port = 2000;
+  nat.settings.translation.ports = PortRanges::between(2000, 2000);
   EXPECT_EQ(nat.pool(host(1)).port, 2000);
   EXPECT_EQ(std::get<Drop>(nat.leave(host(2))), Drop::no_port);
+}
+
+TEST(Connections, TakeEveryPortOfASet) {
+  Nat nat(10'000);
+  nat.settings.translation.ports = PortRanges::of_set(3, 4, 4);
+  nat.settings.translation.gives_port_set = true;
+  const PortRanges& set = nat.settings.translation.ports;
+  std::set<std::uint16_t> ports;
+  // Some of the hosts' own ports are in the set, and kept.
+  for (std::uint32_t i = 0; i < set.count(); ++i) {
+    const auto own = static_cast<std::uint16_t>(4000 + i);
+    const std::uint16_t port = nat.pool(host(own)).port;
+    EXPECT_TRUE(set.contains(port));
+    ports.insert(port);
+  }
+  EXPECT_EQ(ports.size(), 3840U);
+  EXPECT_EQ(std::get<Drop>(nat.leave(host(60'000))), Drop::no_port);
+  EXPECT_TRUE(std::holds_alternative<Endpoint>(nat.leave(host(60'000), {kRemote.address, 81})));
 }
 
 TEST(Connections, SpreadHostsOverThePoolAndKeepEachToItsAddress) {

@@ -48,6 +48,12 @@ struct Counters {
   std::uint64_t wrong_subscriber = 0;
   std::uint64_t with_option = 0;
   std::uint64_t leaked = 0;
+  std::uint64_t interface_source = 0;
+  std::uint64_t stale_binding = 0;
+  std::uint64_t low_hop_limit = 0;
+  std::uint64_t inner_fragmented = 0;
+  std::uint64_t outer_fragmented = 0;
+  std::uint64_t zero_checksum = 0;
   std::array<std::uint64_t, kDrops> dropped{};
 
   void drop(Drop cause) { ++dropped[static_cast<std::size_t>(cause)]; }

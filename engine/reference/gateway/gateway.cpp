@@ -14,6 +14,16 @@ std::optional<RateLimit> limit_of(const RateTruth& truth, const Clock& clock) {
   return RateLimit(TokenBucket(*truth.max_rate_fps, truth.buffer_frames, clock.hz()), clock.ticks(truth.recovery_s));
 }
 
+/// Returns the gateway's own IPv6 address on a side of the first pair; 0 if it has none.
+uint128 address_on(Side side, const Settings& settings) {
+  for (const Link& link : settings.links) {
+    if (link.place != Place{side, 0}) continue;
+    const auto own = std::ranges::find(link.addresses, Family::ipv6, &AnyAddress::family);
+    if (own != link.addresses.end()) return own->value;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Gateway::FaultSequences::FaultSequences(const Faults& faults, std::uint64_t seed, const Clock& clock)
@@ -21,6 +31,7 @@ Gateway::FaultSequences::FaultSequences(const Faults& faults, std::uint64_t seed
       random_loss{faults.loss_ratio, mix(seed)},
       wrong_port{faults.wrong_port_every},
       corrupt{faults.corrupt_checksum_every},
+      zero_checksum{faults.zero_checksum_every},
       duplicate{faults.duplicate_every},
       reorder{faults.reorder_every},
       delays{faults.delay, mix(seed + 1), clock} {}
@@ -39,17 +50,17 @@ std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::ui
   ++counters.received;
   Frame opened = frame;
   auto cause = closed(arrival);
-  if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened);
+  // The subscriber's end of the softwire that the frame comes from or is for; 0: it follows from a rule.
+  uint128 subscriber = 0;
+  if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened, subscriber);
   UdpPacket packet(opened);
-  if (!cause) cause = pass(side, packet, arrival);
+  if (!cause) cause = pass(side, packet, arrival, subscriber);
   if (cause) {
     counters.drop(*cause);
     return std::nullopt;
   }
   Departure departure = depart(side, packet, now);
-  if (softwire_ && side != softwire_->side() && packet.family() == Family::ipv4) {
-    departure.frame = softwire_->close(packet, counters);
-  }
+  close(side, packet, subscriber, departure);
   return departure;
 }
 
@@ -67,7 +78,11 @@ std::uint32_t Gateway::clear() {
 
 void Gateway::begin_sequences() {
   const Truth& truth = settings_.truth;
-  if (settings_.softwire) softwire_.emplace(*settings_.softwire);
+  if (settings_.softwire) {
+    const Side side = settings_.softwire->sends == Outer::from_edge ? Side::right : Side::left;
+    softwire_.emplace(*settings_.softwire, address_on(side, settings_));
+  }
+  if (settings_.map) map_.emplace(*settings_.map);
   for (const Side side : {Side::left, Side::right}) {
     Direction& direction = of(directions_, side);
     direction.rate = limit_of(truth.rate, clock_);
@@ -83,14 +98,17 @@ std::optional<Drop> Gateway::closed(std::uint64_t arrival) {
   return std::nullopt;
 }
 
-std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival) {
+std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber) {
   if (packet.kind() != UdpPacket::Kind::udp) {
     return packet.kind() == UdpPacket::Kind::malformed ? Drop::malformed : Drop::foreign;
   }
   if (packet.hop_limit() <= 1) return Drop::ttl;
   if (const auto cause = limit(side, arrival)) return cause;
   packet.decrement_hop_limit();
-  if (const auto cause = translate(side, packet, arrival)) return cause;
+  if (map_ && side == map_->side()) {
+    if (const auto cause = map_->open(packet)) return cause;
+  }
+  if (const auto cause = translate(side, packet, arrival, subscriber)) return cause;
   FaultSequences& faults = *of(directions_, side).faults;
   // Both sequences must advance with every frame.
   const bool lost = faults.loss.next();
@@ -112,7 +130,7 @@ std::optional<Drop> Gateway::limit(Side side, std::uint64_t arrival) {
 }
 
 /// Translates a frame. A frame that the mode does not concern, like native IPv6 through a NAT64, remains unchanged.
-std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64_t arrival) {
+std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber) {
   const Mode mode = settings_.mode;
   if (mode == Mode::forward) return std::nullopt;
   if (packet.family() != (side == Side::left ? left_family(mode) : right_family(mode))) return std::nullopt;
@@ -120,9 +138,9 @@ std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64
                       !addresses_.across(packet.family(), packet.destination().address);
   if (native) return std::nullopt;
   if (mode == Mode::siit) return translate_statelessly(packet);
-  if (side == Side::left) return leave(packet, arrival);
+  if (side == Side::left) return leave(packet, arrival, subscriber);
   if (!connections_->is_pool({packet.family(), packet.destination().address})) return std::nullopt;
-  return enter(packet);
+  return enter(packet, subscriber);
 }
 
 std::optional<Drop> Gateway::translate_statelessly(UdpPacket& packet) const {
@@ -137,27 +155,28 @@ std::optional<Drop> Gateway::translate_statelessly(UdpPacket& packet) const {
   return std::nullopt;
 }
 
-std::optional<Drop> Gateway::leave(UdpPacket& packet, std::uint64_t arrival) {
+std::optional<Drop> Gateway::leave(UdpPacket& packet, std::uint64_t arrival, uint128 subscriber) {
   const Family family = right_family(settings_.mode);
   Endpoint remote = packet.destination();
   if (packet.family() != family) remote.address = *addresses_.across(packet.family(), remote.address);
-  const auto pool = connections_->leave(packet.source(), remote, arrival, counters(Side::left));
+  const auto pool = connections_->leave(packet.source(), remote, arrival, counters(Side::left), subscriber);
   if (const auto* cause = std::get_if<Drop>(&pool)) return *cause;
   put(packet, family, std::get<Endpoint>(pool), remote);
   return std::nullopt;
 }
 
-std::optional<Drop> Gateway::enter(UdpPacket& packet) {
+std::optional<Drop> Gateway::enter(UdpPacket& packet, uint128& subscriber) {
   const Family family = left_family(settings_.mode);
   Endpoint remote = packet.source();
-  const auto host = connections_->enter(packet.destination(), remote);
-  if (!host) return Drop::no_connection;
+  const Connection* found = connections_->enter(packet.destination(), remote);
+  if (found == nullptr) return Drop::no_connection;
+  subscriber = found->softwire;
   if (packet.family() != family) {
     const auto across = addresses_.across(packet.family(), remote.address);
     if (!across) return Drop::untranslatable;
     remote.address = *across;
   }
-  put(packet, family, remote, *host);
+  put(packet, family, remote, found->host);
   return std::nullopt;
 }
 
@@ -184,7 +203,7 @@ Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
     packet.spoil_checksum();
     ++direction.counters.corrupted;
   }
-  Departure departure{packet.frame()};
+  Departure departure;
   if (faults.duplicate.next()) {
     departure.copies = 2;
     ++direction.counters.duplicated;
@@ -197,6 +216,21 @@ Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
   if (settings.keep_order) departure.due = std::max(departure.due, faults.last_due);
   faults.last_due = departure.due;
   return departure;
+}
+
+/// Puts an IPv4 packet into a softwire, or maps its addresses, if it leaves to such a side.
+void Gateway::close(Side side, UdpPacket& packet, uint128 subscriber, Departure& departure) {
+  Direction& direction = of(directions_, side);
+  const bool unsummed = direction.faults->zero_checksum.next();
+  direction.counters.zero_checksum += unsummed ? 1 : 0;
+  const bool maps = map_ && side != map_->side() && packet.family() == Family::ipv4;
+  if (maps) map_->close(packet, direction.counters);
+  // A translation would compute a checksum that is missing.
+  if (unsummed) packet.remove_checksum();
+  departure.frame = packet.frame();
+  if (softwire_ && side != softwire_->side() && packet.family() == Family::ipv4) {
+    departure.frame = softwire_->close(packet, subscriber, direction.counters, departure.second);
+  }
 }
 
 }  // namespace natxy::reference

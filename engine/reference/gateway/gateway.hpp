@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "pace/clock.hpp"
 #include "reference/gateway/address_translation.hpp"
 #include "reference/gateway/connections.hpp"
 #include "reference/gateway/counters.hpp"
+#include "reference/gateway/map_end.hpp"
 #include "reference/gateway/rate_limit.hpp"
 #include "reference/gateway/sequences.hpp"
 #include "reference/gateway/settings.hpp"
@@ -19,6 +21,7 @@ namespace natxy::reference {
 /// Describes how a forwarded frame leaves.
 struct Departure {
   Frame frame;
+  std::vector<std::uint8_t> second;  // the frame that follows it if it is a fragment; empty: none
   unsigned copies = 1;
   std::uint64_t behind = 0;  // how many later frames of its direction leave before it
   std::uint64_t due = 0;     // tick at which it leaves
@@ -54,6 +57,7 @@ class Gateway {
     WithRatio random_loss;
     EveryNth wrong_port;
     EveryNth corrupt;
+    EveryNth zero_checksum;
     EveryNth duplicate;
     EveryNth reorder;
     Delays delays;
@@ -67,14 +71,15 @@ class Gateway {
 
   void begin_sequences();
   [[nodiscard]] std::optional<Drop> closed(std::uint64_t arrival);
-  std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
   std::optional<Drop> limit(Side side, std::uint64_t arrival);
-  std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival);
+  std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
   std::optional<Drop> translate_statelessly(UdpPacket& packet) const;
-  std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival);
-  std::optional<Drop> enter(UdpPacket& packet);
+  std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival, uint128 subscriber);
+  std::optional<Drop> enter(UdpPacket& packet, uint128& subscriber);
   static void put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
   Departure depart(Side side, UdpPacket& packet, std::uint64_t now);
+  void close(Side side, UdpPacket& packet, uint128 subscriber, Departure& departure);
 
   Settings settings_;
   Clock clock_;
@@ -83,6 +88,7 @@ class Gateway {
   BySide<Direction> directions_;
   Outages outages_;
   std::optional<SoftwireEnd> softwire_;
+  std::optional<MapEnd> map_;
   std::uint64_t deaf_until_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "form/softwire.hpp"
 #include "packet/address.hpp"
 #include "port/port.hpp"
+#include "reference/gateway/port_ranges.hpp"
 
 // The settings of the reference gateway. In a field called `…_every`, 0 means never.
 namespace natxy::reference {
@@ -35,8 +36,8 @@ struct AddressMapping {
 
 struct Translation {
   Prefix pool;
-  std::uint16_t least_port = 1024;
-  std::uint16_t most_port = 65535;
+  PortRanges ports = PortRanges::between(1024, 65535);
+  bool gives_port_set = false;  // every free port of `ports` is found
   PortChoice port_choice = PortChoice::preserve;
   std::optional<Prefix> prefix;
   std::vector<AddressMapping> mappings;
@@ -85,6 +86,7 @@ struct Faults {
   std::uint64_t reorder_by = 1;
   std::uint64_t corrupt_checksum_every = 0;
   std::uint64_t wrong_port_every = 0;
+  std::uint64_t zero_checksum_every = 0;
 };
 
 /// Holds a value for each direction, indexed by the side from which frames come.
@@ -125,7 +127,24 @@ struct SoftwireSettings {
   std::uint64_t wrong_subscriber_every = 0;  // a neighbour's end: of the next PSID, address, or bit
   std::uint64_t option_every = 0;            // a header of destination options between outer and inner header
   std::uint64_t leak_every = 0;              // the IPv4 packet without an outer header
+  std::uint64_t interface_source_every = 0;  // the link's own address as the outer source
+  LossPattern stale_binding;                 // the last ones of each so many: the end that a subscriber had before
+  std::uint64_t hop_limit_every = 0;         // an outer hop limit of 1
+  std::uint64_t inner_fragments_every = 0;   // two fragments of the IPv4 packet, each in a packet of its own
+  std::uint64_t outer_fragments_every = 0;   // two fragments of the IPv6 packet
   bool accepts_any_subscriber = false;       // takes out packets whose subscriber's end is not that of the inner ones
+};
+
+/// Describes the end of MAP-T that the gateway is (RFC 7599), and the faults of the frames that it sends there.
+struct MapSettings {
+  Outer sends = Outer::from_edge;
+  SubscriberRule subscribers;
+  Prefix ipv4;    // of the subscribers
+  Prefix prefix;  // of the hosts that are no subscribers
+  std::uint64_t wrong_subscriber_every = 0;
+  LossPattern stale_binding;
+  std::uint64_t leak_every = 0;  // the IPv4 packet as it is
+  bool accepts_any_subscriber = false;
 };
 
 struct Settings {
@@ -134,6 +153,7 @@ struct Settings {
   Translation translation;  // for all modes except `forward`
   TableTruth table;         // for modes that keep connections
   std::optional<SoftwireSettings> softwire;
+  std::optional<MapSettings> map;
   Truth truth;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "port/port.hpp"
 #include "reference/gateway/counters.hpp"
@@ -17,29 +18,56 @@ namespace natxy::reference {
 /// memory.
 class SoftwireEnd {
  public:
-  explicit SoftwireEnd(const SoftwireSettings& settings);
+  /// `interface_address`: the gateway's own address on the link with the softwires.
+  SoftwireEnd(const SoftwireSettings& settings, uint128 interface_address);
 
   /// Returns the side on which softwires are: the right one of an edge, the left one of a core.
   [[nodiscard]] Side side() const { return settings_.sends == Outer::from_edge ? Side::right : Side::left; }
 
-  /// Takes the IPv4 packet out of a frame from a softwire. Frames of native IPv6 remain as they are. Returns why a
-  /// frame has to be dropped: it is in no softwire, or the outer addresses do not belong to the inner ones.
-  [[nodiscard]] std::optional<Drop> open(Frame& frame) const;
+  /// Takes the IPv4 packet out of a frame from a softwire, and sets `subscriber` to the subscriber's end of it. Frames
+  /// of native IPv6 remain as they are. Returns why a frame has to be dropped: it is in no softwire, or the outer
+  /// addresses do not belong to the inner ones.
+  [[nodiscard]] std::optional<Drop> open(Frame& frame, uint128& subscriber) const;
 
   /// Returns the frame of an IPv4 packet, put into a softwire; or with a fault whose turn it is, which is counted. The
-  /// frame needs kGrowth free bytes before it.
-  Frame close(const UdpPacket& packet, Counters& counters);
+  /// frame needs kGrowth free bytes before it. `subscriber`: its end of the softwire; 0: the one that follows from the
+  /// rule. `second` gets the frame that follows if the packet leaves in two fragments.
+  Frame close(const UdpPacket& packet, uint128 subscriber, Counters& counters, std::vector<std::uint8_t>& second);
 
  private:
-  /// Returns the end of the subscriber that has an address and a port.
-  [[nodiscard]] uint128 subscriber(const Endpoint& own) const;
-  /// Returns the end of another subscriber: of the PSID or the address that differs in its last bit.
-  [[nodiscard]] uint128 neighbor(const Endpoint& own) const;
+  /// Says which faults it is the turn of.
+  struct Turn {
+    bool leak;
+    bool inner_fragments;
+    bool outer_fragments;
+    bool stale;
+    bool wrong_subscriber;
+    bool interface_source;
+    bool low_hop_limit;
+    bool option;
+  };
+  /// Holds what varies from one outer header to the next.
+  struct Header {
+    uint128 source;
+    uint128 destination;
+    std::uint8_t hop_limit;
+    bool optioned;
+  };
+
+  [[nodiscard]] Turn next_turn();
+  [[nodiscard]] Header header_of(const UdpPacket& packet, uint128 subscriber, const Turn& turn) const;
+  [[nodiscard]] Frame encapsulate(const Frame& frame, const Header& header) const;
 
   SoftwireSettings settings_;
+  uint128 interface_address_;
   EveryNth wrong_subscriber_;
   EveryNth option_;
   EveryNth leak_;
+  EveryNth interface_source_;
+  LastOfEvery stale_;
+  EveryNth low_hop_limit_;
+  EveryNth inner_fragments_;
+  EveryNth outer_fragments_;
 };
 
 }  // namespace natxy::reference

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "form/classifier.hpp"
@@ -49,6 +50,7 @@ class SoftwireEndTest : public testing::TestWithParam<Outer> {
     const Frame given{frame.data() + kGrowth, frame.size() - kGrowth};
     const auto departure = gateway->forward(side, given, kNow, kNow);
     if (!departure) return std::nullopt;
+    second = departure->second;
     return Bytes(departure->frame.data, departure->frame.data + departure->frame.length);
   }
   std::optional<Bytes> close(std::size_t size = 128) {
@@ -58,9 +60,27 @@ class SoftwireEndTest : public testing::TestWithParam<Outer> {
     return gateway->counters(side).dropped.at(static_cast<std::size_t>(cause));
   }
 
+  /// Returns the frame that `close` makes without a fault.
+  [[nodiscard]] Bytes good() const {
+    return plain_frame<Family::ipv4>(sent_form(), 128 + kIpv6Bytes, sent_tuple(), 42, 4711);
+  }
+
   Settings settings;
   std::optional<Gateway> gateway;
+  Bytes second;  // the frame that followed the last one
 };
+
+constexpr std::size_t kOuter = kEthernetBytes;
+constexpr std::size_t kInner = kOuter + kIpv6Bytes;
+
+/// Returns the bytes of a frame from an offset on.
+Bytes from(const Bytes& frame, std::size_t at) {
+  return {frame.begin() + static_cast<std::ptrdiff_t>(at), frame.end()};
+}
+Bytes joined(Bytes first, const Bytes& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
 
 TEST_P(SoftwireEndTest, PutsPacketsIntoTheFramesThatAreBuiltByteByByte) {
   for (const std::size_t size : std::array<std::size_t, 4>{64, 65, 128, 1518}) {
@@ -144,6 +164,143 @@ TEST_P(SoftwireEndTest, HasEachFaultAtItsTurn) {
   EXPECT_EQ(counters.leaked, 6U);
   EXPECT_EQ(counters.wrong_subscriber, 12U);
   EXPECT_EQ(counters.with_option, 8U);
+}
+
+TEST_P(SoftwireEndTest, MayHaveTheAddressOfItsInterface) {
+  settings.softwire->interface_source_every = 2;
+  const uint128 own = parse_address("2001:2::1")->value;
+  settings.links = {{.place = {softwire_side(), 0}, .addresses = {{Family::ipv6, own}}, .neighbors = {}}};
+  EXPECT_EQ(close(), good());
+  Bytes expected = good();
+  store_be128(&expected[kOuter + 8], own);
+  EXPECT_EQ(close(), expected);
+  EXPECT_EQ(gateway->counters(plain_side()).interface_source, 1U);
+}
+
+TEST_P(SoftwireEndTest, MayHaveAHopLimitThatReachesNoOtherLink) {
+  settings.softwire->hop_limit_every = 2;
+  EXPECT_EQ(close(), good());
+  Bytes expected = good();
+  expected[kOuter + 7] = 1;
+  EXPECT_EQ(close(), expected);
+  EXPECT_EQ(gateway->counters(plain_side()).low_hop_limit, 1U);
+}
+
+TEST_P(SoftwireEndTest, MaySendToTheEndThatASubscriberHadBefore) {
+  settings.softwire->stale_binding = {.every = 4, .frames = 2};
+  Bytes stale = good();
+  stale[kOuter + (at_edge() ? 8 : 24) + 15] ^= 1;
+  for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(close(), i % 4 < 2 ? good() : stale) << i;
+  EXPECT_EQ(gateway->counters(plain_side()).stale_binding, 4U);
+}
+
+TEST_P(SoftwireEndTest, MayRemoveTheChecksumOfTheInnerPacket) {
+  of(settings.truth.faults, plain_side()).zero_checksum_every = 1;
+  Bytes expected = good();
+  store_be16(&expected[kInner + kIpv4Bytes + 6], 0);
+  EXPECT_EQ(close(), expected);
+}
+
+TEST_P(SoftwireEndTest, MayFragmentTheInnerPacket) {
+  settings.softwire->inner_fragments_every = 2;
+  for (const std::size_t size : {std::size_t{64}, std::size_t{128}, std::size_t{129}, std::size_t{1518}}) {
+    const auto whole = close(size);
+    EXPECT_TRUE(second.empty());
+    auto first = close(size);
+    ASSERT_TRUE(whole && first);
+    const Bytes payload = from(*whole, kInner + kIpv4Bytes);
+    const std::size_t part = first->size() - kInner - kIpv4Bytes;
+    EXPECT_EQ(part % 8, 0U);
+    EXPECT_EQ(joined(from(*first, kInner + kIpv4Bytes), from(second, kInner + kIpv4Bytes)), payload) << size;
+    for (const Bytes& each : {*first, second}) {
+      EXPECT_EQ(load_be16(&each[kOuter + 4]), each.size() - kInner);
+      EXPECT_EQ(load_be16(&each[kInner + 2]), each.size() - kInner);
+      EXPECT_EQ(plain_checksum({each.begin() + kInner, each.begin() + kInner + kIpv4Bytes}), 0);
+      EXPECT_EQ(Bytes(each.begin() + kOuter + 6, each.begin() + kInner),
+                Bytes(whole->begin() + kOuter + 6, whole->begin() + kInner));
+      EXPECT_EQ(Bytes(each.begin(), each.begin() + kOuter), Bytes(whole->begin(), whole->begin() + kOuter));
+    }
+    EXPECT_EQ(load_be16(&(*first)[kInner + 6]), 0x2000);
+    EXPECT_EQ(load_be16(&second[kInner + 6]), part / 8);
+  }
+}
+
+TEST_P(SoftwireEndTest, MayFragmentTheOuterPacket) {
+  settings.softwire->outer_fragments_every = 2;
+  for (const std::size_t size : {std::size_t{64}, std::size_t{129}, std::size_t{1518}}) {
+    const auto whole = close(size);
+    const auto first = close(size);
+    ASSERT_TRUE(whole && first);
+    constexpr std::size_t kBehind = kInner + kExtensionUnitBytes;
+    EXPECT_EQ(joined(from(*first, kBehind), from(second, kBehind)), from(*whole, kInner)) << size;
+    const std::size_t part = first->size() - kBehind;
+    EXPECT_EQ(Bytes(first->begin() + kInner, first->begin() + kBehind), (Bytes{4, 0, 0, 1, 0, 0, 0, 1}));
+    EXPECT_EQ(load_be16(&second[kInner + 2]), part);
+    for (const Bytes& each : {*first, second}) {
+      EXPECT_EQ(load_be16(&each[kOuter + 4]), each.size() - kInner);
+      EXPECT_EQ(each[kOuter + 6], kProtocolFragment);
+      EXPECT_EQ(classifyeach.kind, FrameKind::ipv6_fragment);
+    }
+  }
+}
+
+TEST_P(SoftwireEndTest, GivesASubscriberThePortsOfItsSetBehindANat) {
+  if (!at_edge()) GTEST_SKIP();
+  settings.mode = Mode::nat44;
+  settings.table.capacity = 1000;
+  settings.translation.pool = *parse_prefix("192.0.2.18/32");
+  settings.translation.ports = PortRanges::of_set(0x34, 8, 6);
+  settings.translation.gives_port_set = true;
+  const Tuple<Family::ipv4> home = {0xC0A8'0102, kUp.destination, 0, 53};
+  std::set<std::uint16_t> ports;
+  for (std::uint16_t port = 5000; port < 5252; ++port) {
+    const auto sent = forward(Side::left, frame_of(Form::udp, {home.source, home.destination, port, 53}, 65));
+    ASSERT_TRUE(sent) << port;
+    const auto tuple = classify(*sent).datagram.tuple<Family::ipv4>();
+    EXPECT_EQ(tuple.source, kSubscriber);
+    ports.insert(tuple.source_port);
+    // The whole frame is that of the subscriber, whatever its port.
+    EXPECT_EQ(*sent, (plain_frame<Family::ipv4>(sent_form(), 128 + kIpv6Bytes, tuple, 42, 4711)));
+    const auto reply = forward(Side::right, frame_of(received_form(), tuple.swapped(), 65, 168));
+    EXPECT_EQ(reply, (plain_frame<Family::ipv4>(Form::udp, 128, {home.destination, home.source, 53, port}, 42, 4711)));
+  }
+  EXPECT_EQ(ports.size(), 252U);
+  EXPECT_FALSE(forward(Side::left, frame_of(Form::udp, {home.source, home.destination, 6000, 53}, 65)));
+  EXPECT_EQ(dropped(Side::left, Drop::no_port), 1U);
+  // Another host has all ports anew.
+  EXPECT_TRUE(forward(Side::left, frame_of(Form::udp, {home.source, home.destination + 1, 6000, 53}, 65)));
+}
+
+TEST_P(SoftwireEndTest, KeepsHomesWithTheSameAddressApart) {
+  if (at_edge()) GTEST_SKIP();
+  settings.mode = Mode::nat44;
+  settings.table.capacity = 10'000;
+  settings.translation.pool = *parse_prefix("198.19.0.1/32");
+  settings.softwire->accepts_any_subscriber = true;
+  constexpr std::uint32_t kHomes = 1000;
+  const Tuple<Family::ipv4> home = {0xC0A8'0102, 0xC612'0002, 5000, 53};
+  const auto of_home = [&](Form form, const Tuple<Family::ipv4>& tuple, std::uint32_t number, std::uint8_t ttl) {
+    Bytes frame = frame_of(form, tuple, ttl, 168);
+    store_be128(&frame[kGrowth + kOuter + (form == Form::softwire_from_edge ? 8 : 24)],
+                (uint128{0x2001'0DB8'0007'0000} << 64) + number);
+    return frame;
+  };
+  std::vector<std::uint16_t> ports;
+  for (std::uint32_t number = 0; number < kHomes; ++number) {
+    const auto sent = forward(Side::left, of_home(Form::softwire_from_edge, home, number, 65));
+    ASSERT_TRUE(sent);
+    const auto tuple = classify(*sent).datagram.tuple<Family::ipv4>();
+    EXPECT_EQ(tuple.source, 0xC613'0001);
+    ports.push_back(tuple.source_port);
+  }
+  EXPECT_EQ((std::set<std::uint16_t>(ports.begin(), ports.end()).size()), kHomes);
+  EXPECT_EQ(gateway->connections(), kHomes);
+  for (std::uint32_t number = 0; number < kHomes; ++number) {
+    const Tuple<Family::ipv4> reply = {home.destination, 0xC613'0001, 53, ports[number]};
+    const auto sent = forward(Side::right, frame_of(Form::udp, reply, 65));
+    EXPECT_EQ(sent, from(of_home(Form::softwire_from_core, home.swapped(), number, 64), kGrowth)) << number;
+  }
+  EXPECT_EQ(gateway->connections(), kHomes);
 }
 
 TEST_P(SoftwireEndTest, ReadsNothingOutsideAnUntrustedFrame) {

@@ -129,6 +129,8 @@ void UdpPacket::spoil_checksum() {
   store_raw(udp_ + 6, wrong == 0 ? std::uint16_t{0x0202} : wrong);
 }
 
+void UdpPacket::remove_checksum() { store_raw(udp_ + 6, std::uint16_t{0}); }
+
 /// Returns the sum of the addresses and ports, which the UDP checksum covers.
 std::uint64_t UdpPacket::pseudo_sum() const {
   const std::uint64_t addresses = family_ == Family::ipv4 ? checksum_of(ip_ + 12, 8) : checksum_of(ip_ + 8, 32);

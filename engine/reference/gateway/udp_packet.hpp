@@ -11,8 +11,9 @@
 
 namespace natxy::reference {
 
-/// The most bytes by which a frame grows: an IPv6 header and a header of options. It needs as much free room before it.
-inline constexpr std::size_t kGrowth = kIpv6Bytes + kExtensionUnitBytes;
+/// The most bytes by which a frame grows: an IPv6 header, and headers of a fragment and of options. It needs as much
+/// free room before it.
+inline constexpr std::size_t kGrowth = kIpv6Bytes + 2 * kExtensionUnitBytes;
 
 /// Points to a frame without its FCS. The buffer has at least kGrowth free bytes before it.
 struct Frame {
@@ -43,6 +44,8 @@ class UdpPacket {
   void translate(const Endpoint& source, const Endpoint& destination);
   /// Makes the UDP checksum wrong.
   void spoil_checksum();
+  /// Makes the UDP checksum 0, which means over IPv4 that there is none, and is wrong over IPv6.
+  void remove_checksum();
 
  private:
   [[nodiscard]] std::uint64_t pseudo_sum() const;
