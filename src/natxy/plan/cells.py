@@ -49,8 +49,9 @@ def _references(experiment: ExperimentPlan, location: Location) -> Iterator[tupl
         rate: KnownRate | None = getattr(experiment, field)
         if rate and rate.experiment:
             yield field, rate.experiment, (*location, field, "experiment")
-    if experiment.baseline:
-        yield "baseline", experiment.baseline, (*location, "baseline")
+    for field in ("baseline", "whole"):
+        if name := getattr(experiment, field):
+            yield field, name, (*location, field)
 
 
 def _cell_meant(

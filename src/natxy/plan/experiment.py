@@ -119,6 +119,8 @@ class Experiment(PlanModel):
     sweep: str | None = None
     cell: dict[str, CellValue] = Field(default={}, exclude_if=lambda cell: not cell)
     gateway: GatewayConfig
+    whole: str | None = Field(default=None, exclude_if=lambda whole: whole is None)
+    """The experiment on the whole chain, if this one has a box of it alone."""
     procedure: ProcedureConfig
     family: Family
     translation: Translation | None

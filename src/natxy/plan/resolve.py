@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from natxy.errors import PlanError
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_subscribers, resolve_translation
+from natxy.plan.boxes_alone import with_boxes_alone
 from natxy.plan.cells import linked
 from natxy.plan.checks import check_experiment, check_written
 from natxy.plan.checks.connections import check_connections
@@ -48,7 +49,8 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
 
     Raises PlanProblems with all problems of the plan, and PlanError for a name in `only` that the plan does not have.
     """
-    own_experiments, unlinked = linked(plan.experiments)
+    expanded = with_boxes_alone(plan)
+    own_experiments, unlinked = linked(expanded.experiments)
     plan = plan.model_copy(update={"experiments": own_experiments})
     problems: list[Problem] = [*plan.testbed.problems()]
     located: list[tuple[Location, Experiment]] = []
@@ -66,6 +68,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
     problems.extend(check_connections(located))
     if not left_out:
         problems.extend(unlinked or check_references(plan))
+    problems = [*expanded.problems, *expanded.as_written(problems)]
     if problems:
         all_checked = not left_out and not unlinked and len(located) == len(plan.experiments)
         raise PlanProblems(problems, complete=all_checked)
@@ -270,12 +273,18 @@ def _kept(experiments: list[Experiment], only: Sequence[str]) -> list[Experiment
         near = guess(unknown[0], names) or ";"
         raise PlanError(f"the plan has no experiment {unknown[0]!r}{near} it has {', '.join(names)}")
     wanted = {experiment.name for experiment in experiments if {experiment.name, experiment.sweep} & set(only)}
+    # Who asks for a chain asks for its boxes, too.
+    wanted |= {experiment.name for experiment in experiments if experiment.whole in wanted}
     # An experiment may only take rates from earlier ones, which may take rates themselves.
     for experiment in reversed(experiments):
         if experiment.name in wanted:
             wanted.update(rate.experiment for rate in experiment.known_rates.values() if rate.experiment)
     kept = [experiment for experiment in experiments if experiment.name in wanted]
-    return [experiment if experiment.baseline in wanted else _without_baseline(experiment) for experiment in kept]
+    kept = [experiment if experiment.baseline in wanted else _without_baseline(experiment) for experiment in kept]
+    return [
+        experiment if experiment.whole in wanted else experiment.model_copy(update={"whole": None})
+        for experiment in kept
+    ]
 
 
 def _without_baseline(experiment: Experiment) -> Experiment:

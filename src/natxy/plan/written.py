@@ -142,6 +142,10 @@ class ExperimentPlan(PlanModel):
     """Values of the swept fields in a resolved plan."""
     gateway: Annotated[GatewayConfig, Shorthand("driver", "Gateway")]
     """Driver, or a mapping of `driver` and its settings; default: required."""
+    boxes_alone: bool = False
+    """Whether each of a chain's two boxes is measured alone, too, with the tester as the other (RFC 8219 §4.2)."""
+    whole: str | None = None
+    """Experiment on the whole chain, of which this one has a box alone, for the report to compare them."""
     procedure: Annotated[ProcedureConfig, Shorthand("name", "Procedure")]
     """Procedure, or a mapping of `name` and its fields; default: required."""
     family: Family | None = None

@@ -24,6 +24,8 @@ def check_references(plan: Plan) -> Iterator[Problem]:
         yield from _check_known_rates(experiment, earlier, plan.family, location)
         if experiment.baseline is not None:
             yield from _check_baseline(experiment, earlier, plan.family, (*location, "baseline"))
+        if experiment.whole is not None:
+            yield from _check_whole(experiment, earlier, plan.family, (*location, "whole"))
         earlier[experiment.name] = experiment
 
 
@@ -83,3 +85,28 @@ def _check_baseline(
         yield Problem(at, f"{experiment.baseline!r} is no earlier {procedure} experiment{near} there are: {names}")
         return
     yield from _check_same_traffic(experiment, base, family, at, "a ratio to it would mean nothing")
+
+
+def _check_whole(
+    experiment: ExperimentPlan, earlier: dict[str, ExperimentPlan], family: Family, at: Location
+) -> Iterator[Problem]:
+    """Yields what keeps an experiment from being one on a box of the chain that another one measures as a whole."""
+    procedure = experiment.procedure.name
+    if not _has_played_box(experiment):
+        yield Problem(at, "only a chain with `tester` as a box has a whole; give such a chain, or remove it")
+        return
+    others = {
+        name: other
+        for name, other in earlier.items()
+        if other.procedure.name == procedure and len(other.gateway.boxes) > 1 and not _has_played_box(other)
+    }
+    whole = others.get(experiment.whole or "")
+    if whole is None:
+        near, names = guess(experiment.whole, others) or ";", _names(others.values())
+        yield Problem(at, f"{experiment.whole!r} is no earlier {procedure} experiment on a chain{near} there are: {names}")
+        return
+    yield from _check_same_traffic(experiment, whole, family, at, "a ratio to it would mean nothing")
+
+
+def _has_played_box(experiment: ExperimentPlan) -> bool:
+    return any(box.is_played for box in experiment.gateway.boxes)

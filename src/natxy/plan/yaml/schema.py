@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 """The path of a field within an experiment, such as ("gateway", "conntrack_max")."""
 
 # Fields that an experiment cannot take from `defaults`.
-OWN_FIELDS: Final = frozenset({"name", "sweep", "cell"})
+OWN_FIELDS: Final = frozenset({"name", "sweep", "cell", "whole"})
 _EXPERIMENT: Final = "ExperimentPlan"
 _ANY_DRIVER: Final = ""
 
@@ -109,7 +109,7 @@ def _single_fields(schema: Schema) -> Iterator[tuple[Path, Schema]]:
     for path, owner in within:
         for name, field in owner.get("properties", {}).items():
             forms = alternatives(schema, [field])
-            if path or name not in OWN_FIELDS | {"title"}:
+            if path or name not in OWN_FIELDS | {"title", "boxes_alone"}:
                 within += [((*path, name), node) for node in forms if "properties" in node]
                 if not any(node.get("type") == "array" for node in forms):
                     yield (*path, name), owner

@@ -21,6 +21,8 @@ from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
 from natxy.report.page.chapters import chapters, dut_machines, duts, sweep_results
 from natxy.report.page.shared import data_block, live_script, pictures, source_hash, style, template
 from natxy.report.page.terms import Explainer
+from natxy.report.tables.boxes import TITLE as BOXES_TITLE
+from natxy.report.tables.boxes import boxes_sentences, boxes_tables
 from natxy.report.tables.disturbances import absences
 from natxy.report.tables.dut.load import load_tables
 from natxy.report.tables.dut.public_addresses import public_addresses
@@ -88,6 +90,9 @@ def render(reader: RunReader) -> str:
         thresholds=threshold_table(judge_plan(run, thresholds_of(run), run_if_any)),
         gateways=gateways_table(run),
         other_kernels=OTHER_KERNELS if several_kernels(run) else None,
+        boxes_title=BOXES_TITLE,
+        boxes=boxes_tables(run),
+        boxes_sentences=boxes_sentences(run),
         result_tables=plain_form(run),
         swept=swept,
         chapters=experiments,

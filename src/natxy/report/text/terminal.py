@@ -11,6 +11,7 @@ from rich.text import Text
 
 from natxy.plan import caveats
 from natxy.report.tables import results as results_tables
+from natxy.report.tables.boxes import boxes_sentences, boxes_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
@@ -40,6 +41,10 @@ def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
         parts += [to_rich(figures.table), Text(figures.source, style="dim")]
     if compared:
         parts.append(to_rich(compared))
+    parts += [to_rich(table) for table in boxes_tables(run)]
+    if limiting := boxes_sentences(run):
+        parts.append(Text("What limits each chain:", style="bold"))
+        parts.extend(map(_bullet, limiting))
     if costs := cost_table(run):
         parts.append(to_rich(costs))
     if public := public_addresses(run):
