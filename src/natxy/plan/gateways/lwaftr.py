@@ -18,6 +18,8 @@ class LwaftrConfig(NeighborsModel):
     """The core of softwires that knows which address and ports each subscriber has, and checks each packet (RFC 7596
     §6.2, RFC 7597 §8.1). Linux has no lwAFTR: this one is composed of its parts."""
 
+    # Kernels that have it have the other modules, too.
+    module: ClassVar[str | None] = "cls_flower"
     translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
     softwire_ends: ClassVar = frozenset({SoftwireEnd.CORE})
     most_subscribers: ClassVar = _MOST_SUBSCRIBERS
