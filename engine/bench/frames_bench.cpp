@@ -97,6 +97,7 @@ void frame_writer(benchmark::State& state) {
 BENCHMARK(frame_writer<Form::udp, Family::ipv4>);
 BENCHMARK(frame_writer<Form::udp, Family::ipv6>);
 BENCHMARK(frame_writer<Form::both_options, Family::ipv6>);
+BENCHMARK(frame_writer<Form::map_from_edge, Family::ipv4>);
 
 void checksum(benchmark::State& state) {
   const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(state.range(0)), 0xAB);
@@ -125,6 +126,7 @@ void frame_reader(benchmark::State& state) {
 BENCHMARK(frame_reader<Form::udp, Family::ipv4>);
 BENCHMARK(frame_reader<Form::udp, Family::ipv6>);
 BENCHMARK(frame_reader<Form::both_options, Family::ipv6>);
+BENCHMARK(frame_reader<Form::map_from_edge, Family::ipv4>);
 
 template <Form kForm, Family F>
 void classifier(benchmark::State& state) {

@@ -63,6 +63,7 @@ struct Shape {
   Form form = Form::udp;
   std::vector<std::size_t> sizes;
   Softwire softwire{};
+  Mapping mapping{};
 
   [[nodiscard]] SizeCycle cycle(Family family) const {
     return SizeCycle(sizes.empty() ? std::vector{layout_of(form, family).smallest_frame()} : sizes);
@@ -74,8 +75,11 @@ std::unique_ptr<FrameSource> frames_of(const Shape& shape, std::unique_ptr<FlowS
   std::unique_ptr<FrameSource> frames;
   with_layout(shape.form, F, [&]<Layout L>() {
     if constexpr (L.family == F) {
-      const FrameSettings settings{
-          .source_mac = kMac, .destination_mac = kMac, .run_id = kRunId, .softwire = shape.softwire};
+      const FrameSettings settings{.source_mac = kMac,
+                                   .destination_mac = kMac,
+                                   .run_id = kRunId,
+                                   .softwire = shape.softwire,
+                                   .mapping = shape.mapping};
       frames = make_frame_source<L>(shape.form, shape.cycle(F), settings, std::move(flows));
     }
   });

@@ -103,10 +103,11 @@ std::unique_ptr<StateTable<F>> filled_table(const TupleSpace<F>& space, std::uin
 }
 
 template <Family F>
-std::string respond(std::uint64_t connections, const Bed& bed) {
+std::string respond(std::uint64_t connections, const Bed& bed, const Shape& shape = {}) {
   const auto table = filled_table(space_of<F>({true, true}), connections);
   const Cycle cycle(connections, Order::pseudorandom, 1);
-  return send_frames<F>(bed, [&] { return std::make_unique<ReplyFlows<F>>(*table, cycle); });
+  return send_frames<F>(
+      bed, [&] { return std::make_unique<ReplyFlows<F>>(*table, cycle); }, shape);
 }
 
 /// Measures the rate at which a receiver processes the frames of one stream, fed through a ring. Only the receiver is
@@ -137,7 +138,8 @@ std::string receive(std::unique_ptr<ArrivalCheck> check, const TupleSpace<F>& sp
                      .frames = kManyFrames,
                      .payloads = SizeCycle(payloads),
                      .check = std::move(check),
-                     .softwire = shape.softwire});
+                     .softwire = shape.softwire,
+                     .mapping = shape.mapping});
   const std::uint64_t now = now_ticks();
   Receiver receiver(port, std::array{Receiver::Source{0}}, false, nobody, kRunId, std::move(streams),
                     {now, now + clock.ticks(kLongest_s)}, clock);
@@ -183,10 +185,10 @@ class RecordAround final : public ArrivalCheck {
 };
 
 template <Family F>
-std::string learn(std::uint64_t connections, const Bed& bed) {
+std::string learn(std::uint64_t connections, const Bed& bed, const Shape& shape = {}) {
   const auto space = space_of<F>({true, true});
   const auto table = filled_table(space, connections);
-  return receive<F>(std::make_unique<RecordAround<F>>(*table), space, bed);
+  return receive<F>(std::make_unique<RecordAround<F>>(*table), space, bed, shape);
 }
 
 using Case = std::function<std::string(const Bed&)>;
@@ -209,21 +211,27 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
     });
   };
   // Seven small frames, four of medium size and a long one; beside them, frames of their mean size.
-  add_shape("imix", {Form::udp, {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}, {}});
-  add_shape("383", {Form::udp, {383}, {}});
-  if (F == Family::ipv6) add_shape("options", {Form::both_options, {}, {}});
+  add_shape("imix", {.form = Form::udp, .sizes = {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}});
+  add_shape("383", {.form = Form::udp, .sizes = {383}});
+  if (F == Family::ipv6) add_shape("options", {.form = Form::both_options});
   if (F == Family::ipv4) {
-    // Subscribers of DS-Lite or lw4o6 behind one core; beside them, plain frames of the same size.
-    const Softwire softwire = {.core = 1,
-                               .subscribers = {.high = 0x2001'0002'0000'0000,
-                                               .address_mask = 0xFFFF,
-                                               .address_shift = 8,
-                                               .psid_mask = 0xF,
-                                               .psid_drop = 12,
-                                               .psid_shift = 4,
-                                               .identifier = true}};
-    add_shape("softwire", {Form::softwire_from_edge, {}, softwire});
-    add_shape("104", {Form::udp, {104}, {}});
+    // A million subscribers behind one core; beside those of softwires, plain frames of the same size.
+    const SubscriberRule subscribers = {.high = 0x2001'0002'0000'0000,
+                                        .address_mask = 0xFFFF,
+                                        .address_shift = 8,
+                                        .psid_mask = 0xF,
+                                        .psid_drop = 12,
+                                        .psid_shift = 4,
+                                        .identifier = true};
+    add_shape("softwire", {.form = Form::softwire_from_edge, .softwire = {.core = 1, .subscribers = subscribers}});
+    add_shape("104", {.form = Form::udp, .sizes = {104}});
+    const Mapping mapping = {.subscribers = subscribers, .prefix = {.high = 0x2001'0002'00FF'0000, .shift = 24}};
+    const Shape up = {.form = Form::map_from_edge, .mapping = mapping};
+    const Shape down = {.form = Form::map_from_core, .mapping = mapping};
+    add_shape("map", up);
+    add_shape("map-from-core", down);
+    add("respond-4M-map", [down](const Bed& bed) { return respond<F>(4'000'000, bed, down); });
+    add("receive-learn-4M-map", [up](const Bed& bed) { return learn<F>(4'000'000, bed, up); });
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "packet/address.hpp"
 #include "packet/checksum.hpp"
@@ -21,9 +22,18 @@ struct SubscriberPorts {
   }
 };
 
+/// Holds an IPv6 address.
+struct AddressHalves {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+};
+
 /// Computes a subscriber's IPv6 address from its IPv4 address and port, as the mapping rule of MAP does (RFC 7597 §5.2
 /// and §6). Its address bits and its PSID stand in the first 64 bits of the IPv6 address, and again in the last, as the
 /// interface identifier. With masks of 0 and no identifier, all subscribers have the same address.
+///
+/// With a `table`, these bits are the number of the subscriber's address in it, which must have as many (lw4o6, RFC
+/// 7596). The table has to live as long as the rule.
 struct SubscriberRule {
   std::uint64_t high = 0;  // of the IPv6 address of the subscriber whose bits are all 0
   std::uint64_t low = 0;
@@ -34,14 +44,20 @@ struct SubscriberRule {
   unsigned psid_shift = 0;  // in `high`
   bool identifier = false;  // whether `low` has the IPv4 address and the PSID
   SubscriberPorts ports{};
+  const AddressHalves* table = nullptr;
 
   /// Returns the first half of the address for one number of each kind, or for a vector of each.
   template <class Word>
   [[nodiscard]] Word high_of(const Word& address, const Word& port) const {
-    return high + ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
+    const Word bits = ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
+    return table == nullptr ? high + bits : looked_up(bits, &AddressHalves::high);
   }
   template <class Word>
   [[nodiscard]] Word low_of(const Word& address, const Word& port) const {
+    if (table != nullptr) {
+      const Word bits = ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
+      return looked_up(bits, &AddressHalves::low);
+    }
     // Without a branch: a vector has none.
     const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
     return low + (((address << 16) + psid_of(port)) & all);
@@ -57,11 +73,14 @@ struct SubscriberRule {
   }
   [[nodiscard]] std::uint64_t base_sum() const { return halves_of(high) + halves_of(low); }
 
+  /// Returns the greatest number that the bits of a subscriber can make.
+  [[nodiscard]] uint128 most_bits() const {
+    return (uint128{address_mask} << address_shift) + (uint128{psid_mask} << psid_shift);
+  }
   /// Returns whether no sum of `high_of` and `low_of` is longer than 64 bits.
   [[nodiscard]] bool fits() const {
-    const uint128 varying = (uint128{address_mask} << address_shift) + (uint128{psid_mask} << psid_shift);
     const uint128 last = identifier ? (uint128{0xFFFF'FFFF} << 16) + psid_mask : 0;
-    return (high + varying) >> 64 == 0 && (low + last) >> 64 == 0;
+    return (high + most_bits()) >> 64 == 0 && (low + last) >> 64 == 0;
   }
 
   /// Returns the IPv4 address in an interface identifier, the second half of the address.
@@ -71,6 +90,14 @@ struct SubscriberRule {
   }
 
  private:
+  template <class Word>
+  [[nodiscard]] Word looked_up(const Word& numbers, std::uint64_t AddressHalves::*half) const {
+    if constexpr (std::is_integral_v<Word>) {
+      return table[numbers].*half;
+    } else {
+      return Word{table[numbers[0]].*half, table[numbers[1]].*half, table[numbers[2]].*half, table[numbers[3]].*half};
+    }
+  }
   template <class Word>
   [[nodiscard]] Word psid_of(const Word& port) const {
     return (port >> psid_drop) & psid_mask;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,9 +64,11 @@ struct StreamSpec {
   StreamRole role = StreamRole::foreground;
   StreamKind kind = StreamKind::flows;
   Form form = Form::udp;
-  std::optional<Form> arrival_form;             // none: the same, unless it arrives in another family
-  Softwire softwire;                            // in which it is sent or arrives, if a form has one
-  Mapping mapping;                              // with which it is sent or arrives, if a form has one
+  std::optional<Form> arrival_form;  // none: the same, unless it arrives in another family
+  Softwire softwire;                 // in which it is sent or arrives, if a form has one
+  Mapping mapping;                   // with which it is sent or arrives, if a form has one
+  // The table of the softwires' subscribers, if they have one.
+  std::shared_ptr<const std::vector<AddressHalves>> subscribers;
   std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat
   std::uint8_t ttl = 64;
   bool dont_fragment = false;

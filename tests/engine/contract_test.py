@@ -61,17 +61,22 @@ SOFTWIRE: Final[Fields] = {
 MAPPING: Final[Fields] = {
     "subscribers": SUBSCRIBERS, "prefix": "2001:db8:ffff::/64", "traffic_class": 3, "flow_label": 5,
 }  # fmt: skip
+# Homes with one inner address have no table.
+TABLE: Final[Fields] = {"core": "2001:db8::1", "subscribers": {"address": "::"}, "table": ["2001:db8::2"]}
 REPLIES: Final[Fields] = {
     "name": "reverse", "source": "right", "kind": "replies", "rate_fps": 1.0,
     "frame": {"size": [104, 128], "form": "softwire-from-core", "arrival_form": "udp", "softwire": SOFTWIRE,
               "mapping": MAPPING},
     "frames": 1, "active_connections": 5,
 }  # fmt: skip
+FROM_TABLE: Final[Fields] = REPLIES | {
+    "name": "of a table", "frame": {"size": 104, "form": "softwire-from-core", "softwire": TABLE},
+}  # fmt: skip
 REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
     "trial.run": (
         TrialRequest,
         {
-            "streams": [STREAM, BESIDE, REPLIES],
+            "streams": [STREAM, BESIDE, REPLIES, FROM_TABLE],
             "seed": 7,
             "drain_s": 1.0,
             "drain_ends_early": True,

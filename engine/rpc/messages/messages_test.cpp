@@ -213,6 +213,35 @@ TEST(Messages, AMappedFormNeedsItsAddresses) {
   }
 }
 
+TEST(Messages, SubscribersMayHaveATableOfAddresses) {
+  Json json = trial_request();
+  Json& frame = json["streams"][0]["frame"];
+  frame["form"] = "softwire-from-edge";
+  frame["softwire"] = {
+      {"core", "2001:db8::1"},
+      {"table", {"2001:db8::5", "2001:db8::6", "2001:db8::7", "2001:db8:1::8"}},
+      {"subscribers",
+       {{"address", "::"}, {"address_mask", 1}, {"address_shift", 1}, {"psid_mask", 1}, {"psid_drop", 9}}}};
+  const StreamSpec stream = read_trial(json).spec.streams[0];
+  const SubscriberRule& rule = stream.softwire.subscribers;
+  const std::uint64_t address = 0xC000'0201, port = 3 << 9;
+  EXPECT_EQ(rule.high_of(address, port), 0x2001'0DB8'0001'0000U);
+  EXPECT_EQ(rule.low_of(address, port), 8U);
+  EXPECT_EQ(rule.low_of(address, std::uint64_t{0}), 7U);
+  Json& softwire = frame["softwire"];
+  softwire["table"].erase(3);
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.table");
+  softwire["table"].push_back("192.0.2.1");
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.table[3]");
+  softwire["table"][3] = "::9";
+  EXPECT_EQ(complaint(json), "none");
+  softwire["subscribers"]["identifier"] = true;
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.table");
+  softwire["subscribers"]["identifier"] = false;
+  softwire["inner_address"] = "192.0.0.2";
+  EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
+}
+
 TEST(Messages, HomesWithOneInnerAddressAreToldByTheirIdentifier) {
   Json json = trial_request();
   Json& frame = json["streams"][0]["frame"];

@@ -123,6 +123,29 @@ std::uint32_t read_flow_label(FieldReader& reader) {
   return static_cast<std::uint32_t>(reader.whole("flow_label", 0, 0xF'FFFF, 0));
 }
 
+/// Reads the addresses of subscribers by the numbers that the bits of their rule make.
+std::shared_ptr<const std::vector<AddressHalves>> read_table(FieldReader& reader, const SubscriberRule& subscribers) {
+  constexpr std::size_t kMost = 65'536;
+  const Json& list = reader.list("table");
+  if (list.empty() || list.size() > kMost) {
+    throw FieldError(reader.path_of("table"), fmt::format("expected 1 to {} addresses", kMost));
+  }
+  if (subscribers.most_bits() >= list.size() || subscribers.identifier) {
+    throw FieldError(reader.path_of("table"),
+                     "expected an address for each number that the masks of `subscribers` make, "
+                     "and no `identifier`");
+  }
+  std::vector<AddressHalves> table;
+  table.reserve(list.size());
+  for (const Json& each : list) {
+    const std::string path = item_path(reader, "table", table.size());
+    const AnyAddress address = read_address(each, path);
+    if (address.family != Family::ipv6) throw FieldError(path, "expected an IPv6 address");
+    table.push_back({static_cast<std::uint64_t>(address.value >> 64), static_cast<std::uint64_t>(address.value)});
+  }
+  return std::make_shared<const std::vector<AddressHalves>>(std::move(table));
+}
+
 /// Reads the address that the packets of all subscribers have. Their own has to be in the ends of their softwires,
 /// whole and not beside a PSID: their ports are not their own alone.
 std::uint32_t read_inner_address(FieldReader& reader, const SubscriberRule& subscribers) {
@@ -159,7 +182,7 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   stream.form = reader.choice("form", kFormsByName, Form::udp);
   if (reader.find("arrival_form") != nullptr) stream.arrival_form = reader.choice("arrival_form", kFormsByName);
   if (const Json* softwire = reader.find("softwire")) {
-    stream.softwire = read_softwire(*softwire, reader.path_of("softwire"));
+    stream.softwire = read_softwire(*softwire, reader.path_of("softwire"), stream.subscribers);
   }
   if (const Json* mapping = reader.find("mapping")) {
     stream.mapping = read_mapping(*mapping, reader.path_of("mapping"));
@@ -199,11 +222,16 @@ void check_duration(const StreamSpec& stream, const std::string& path) {
 
 }  // namespace
 
-Softwire read_softwire(const Json& json, const std::string& path) {
+Softwire read_softwire(const Json& json, const std::string& path,
+                       std::shared_ptr<const std::vector<AddressHalves>>& table) {
   FieldReader reader(json, path);
   Softwire softwire;
   softwire.core = read_ipv6(reader, "core");
   softwire.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  if (reader.find("table") != nullptr) {
+    table = read_table(reader, softwire.subscribers);
+    softwire.subscribers.table = table->data();
+  }
   if (reader.find("inner_address") != nullptr)
     softwire.inner_address = read_inner_address(reader, softwire.subscribers);
   softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));

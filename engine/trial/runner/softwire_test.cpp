@@ -113,6 +113,38 @@ TEST(Softwire, ConnectionsAreMadeAndAnswered) {
   for (const StreamReport& each : bed.run(trial(second)).streams) EXPECT_EQ(each.received, 1500U);
 }
 
+TEST(Softwire, SubscribersOfATableHaveItsAddresses) {
+  RingBed bed;
+  std::vector<AddressHalves> table;
+  std::set<uint128> expected;
+  for (std::uint64_t number = 0; number < 32; ++number) {
+    table.push_back({0x2001'0002'0000'0000 + number * number * 0x1'0000, 0xFFFF - number});
+    expected.insert(uint128{table.back().high} << 64 | table.back().low);
+  }
+  const auto end_of = [&](std::uint32_t address, std::uint16_t port) {
+    const AddressHalves& end = table.at((address & 1) << 4 | port >> 12);
+    return uint128{end.high} << 64 | end.low;
+  };
+  std::set<uint128> ends;
+  bed.translate = [&](Side from, Bytes frame) {
+    if (from == Side::right) {
+      return put_in(frame, kSoftwire.core, end_of(load_be32(&frame[30]), load_be16(&frame[36])));
+    }
+    EXPECT_EQ(load_be128(&frame[22]), end_of(load_be32(&frame[66]), load_be16(&frame[74])));
+    ends.insert(load_be128(&frame[22]));
+    return taken_out(frame);
+  };
+  std::vector<StreamSpec> streams = {of_side(Side::left, 2000), of_side(Side::right, 2000)};
+  for (StreamSpec& spec : streams) {
+    spec.softwire.subscribers = {
+        .address_mask = 1, .address_shift = 4, .psid_mask = 0xF, .psid_drop = 12, .table = table.data()};
+    (spec.source == Side::left ? spec.flows->source_address : spec.flows->destination_address) = {
+        {Family::ipv4, 0xC612'8000}, {}, 0, 1, {0, 1, Order::pseudorandom}};
+  }
+  for (const StreamReport& each : bed.run(trial(streams)).streams) EXPECT_EQ(each.received, 2000U);
+  EXPECT_EQ(ends, expected);
+}
+
 /// The address that all homes have.
 constexpr std::uint32_t kInner = 0xC000'0002;
 

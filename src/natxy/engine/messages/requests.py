@@ -140,6 +140,7 @@ class SubscriberRule(Message):
         )
 
 
+MOST_IN_TABLE = 65_536
 TrafficClass = Annotated[int, Field(ge=0, le=255)]
 FlowLabel = Annotated[int, Field(ge=0, le=0xF_FFFF)]
 
@@ -149,13 +150,17 @@ class SoftwireFormat(Message):
 
     With `inner_address`, the packets of all subscribers have that address, as homes behind one AFTR have (RFC 6333). A
     subscriber's address in the stream's four-tuples then only gives its end of the softwire; the rule has no PSID and
-    puts the address into the `identifier`, from which it is read on arrival. The other fields are those of the outer
-    header of frames that are sent.
+    puts the address into the `identifier`, from which it is read on arrival.
+
+    With a `table`, the bits that `subscribers` places in the first half of an address are instead the number of the
+    subscriber's address in the table (lw4o6, RFC 7596); there is no `identifier` then. The other fields are those of the
+    outer header of frames that are sent.
     """
 
     core: IPv6Address
     subscribers: SubscriberRule
     inner_address: IPv4Address | None = None
+    table: Annotated[list[IPv6Address], Field(min_length=1, max_length=MOST_IN_TABLE)] | None = None
     hop_limit: Annotated[int, Field(ge=1, le=255)] = 64
     traffic_class: TrafficClass = 0
     flow_label: FlowLabel = 0
