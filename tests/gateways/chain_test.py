@@ -17,7 +17,7 @@ from scapy.packet import Packet
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways.linux import PortSetModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.probe.binding import binding_of
 from natxy.probe.frames import send_probes
 from natxy.procedures.common.streams import establish_request, traffic_request

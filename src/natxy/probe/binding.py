@@ -15,6 +15,7 @@ from natxy.probe.frames import FRAMES, PROBE_FPS, SEED, probe_of
 from natxy.procedures.common.spoofing import played_side, spoofed
 from natxy.procedures.common.streams import establish_request, traffic_request
 
+
 @dataclass(frozen=True)
 class Binding:
     """Holds how many frames with a neighbour's address were sent to an end of a softwire, and how many passed."""

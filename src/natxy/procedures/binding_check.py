@@ -2,8 +2,8 @@
 """The check of a softwire's end: the share of spoofed frames that pass it beside good ones, which has to be 0 (RFC 7596
 §6.2, RFC 7597 §8.1), and what the check costs.
 
-At the known rate, good frames are sent without spoofed ones, then beside them. A spoofed frame has a right packet in the
-softwire of a neighbour. If it passes, this is the result, and no failure of the trial: a trial fails by good frames
+At the known rate, good frames are sent without spoofed ones, then beside them. A spoofed frame has a right packet in
+the softwire of a neighbour. If it passes, this is the result, and no failure of the trial: a trial fails by good frames
 alone. With a search, the throughput of good frames is searched for in both ways.
 """
 
@@ -18,8 +18,8 @@ from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.binding_check import BindingCheckConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.steps import find_rate, timed, valid_step
 from natxy.procedures.common.spoofing import traffic_beside_spoofed
+from natxy.procedures.common.steps import find_rate, timed, valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import traffic_step
 from natxy.search.outcome import Attempt
@@ -33,23 +33,20 @@ class BindingCheck(Procedure[BindingCheckConfig]):
         without = valid_step(repetition, 1, repetition.rate, alone)
         result = valid_step(repetition, 2, repetition.rate, beside)
         sent, passed = (sum(map(count, result.spoofed)) for count in (_sent, _passed))
-        figures = {
+        figures: dict[str, float | None] = {
             "passed": 100 * passed / sent,
             "spoofed": float(sent),
             "lost_alone": _lost(without),
             "lost_beside": _lost(result),
-            "cost": None,
-            "rate_alone": None,
-            "rate_beside": None,
         }
         remarks = {"": _remark(sent, passed)}
         if repetition.experiment.search:
             first, remarks["without spoofed frames: "] = find_rate(repetition, alone, 2)
             second, remarks["beside spoofed frames: "] = find_rate(repetition, beside, 2 + first.steps)
-            figures |= {"rate_alone": first.rate, "rate_beside": second.rate}
             # A rate that is only a bound has no difference to another one.
-            if first.lower_bound and first.upper_bound and second.upper_bound:
-                figures["cost"] = 100 * (first.rate - second.rate) / first.rate
+            known = first.lower_bound and first.upper_bound and second.upper_bound
+            cost = 100 * (first.rate - second.rate) / first.rate if known else None
+            figures |= {"cost": cost, "rate_alone": first.rate, "rate_beside": second.rate}
         return ProcedureResult(figures, remark="; ".join(name + text for name, text in remarks.items() if text))
 
     def expected_steps(self, experiment: Experiment) -> int:

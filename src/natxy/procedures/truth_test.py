@@ -37,6 +37,7 @@ TRIAL_S: Final = 0.5
 FLOWS: Final = 1001
 MAXIMUM: Final = 800_000
 BURST: Final = 64
+PORT_SET: Final = {"psid": 1, "psid_length": 8}
 
 GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
     "forwarding_fps": st.floats(min_value=100_000, max_value=1.5e6),
@@ -59,8 +60,8 @@ class Truth:
 
     `figures` returns the value of every figure that the procedure declares. `experiment` is the experiment of the plan,
     without its name, gateway and search. `gateway` has settings that would disturb other procedures. `curve`, if given,
-    returns the value of every curve at x. With `at_softwire`, the gateway is the core of softwires whose edge the tester
-    plays.
+    returns the value of every curve at x. With `at_softwire`, the gateway is the core of softwires whose edge the
+    tester plays.
     """
 
     figures: Callable[[SimulatedConfig], Figures]
@@ -214,6 +215,19 @@ def binding_check(gateway: SimulatedConfig) -> Figures:
     }
 
 
+def port_set(gateway: SimulatedConfig) -> Figures:
+    """Each port has one connection to each destination, and 63 ranges have 4 ports each (RFC 7597 §5.1)."""
+    ranges = 1 if gateway.first_range_only else 63
+    ports = 4 * ranges + gateway.ports_outside
+    return {
+        "connections": ports,
+        "several": 4 * ports,
+        "ports": pytest.approx(100 * ranges / 63),
+        "ranges": pytest.approx(100 * ranges / 63),
+        "outside": 5 * gateway.ports_outside,
+    }
+
+
 def tcp_goodput(gateway: SimulatedConfig) -> Figures:
     """Two frames with a segment each are followed by one that acknowledges both."""
     both_bps = gateway.forwarding_fps * 2 / 3 * 8 * 1448
@@ -260,6 +274,11 @@ TRUTHS: Final[dict[str, Truth]] = {
     ),
     "binding-check": Truth(
         binding_check, {"rate": KNOWN_RATE}, {"spoofed_ratio": st.floats(0, 1)}, at_softwire=True
+    ),
+    "port-set": Truth(
+        port_set,
+        {"procedure": {"name": "port-set", "port_set": PORT_SET}, "rate": 1000},
+        {"port_set": st.just(PORT_SET), "first_range_only": st.booleans(), "ports_outside": st.integers(0, 20)},
     ),
     "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Final
 
 from natxy.calibration.case import Case
 from natxy.calibration.scale import Scale
-from natxy.calibration.truths import connections, delays, rates, recovery
+from natxy.calibration.truths import connections, delays, rates, recovery, softwires
 
 TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "throughput": rates.throughput,
@@ -31,4 +31,6 @@ TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "validated-connection-rate": connections.validated_connection_rate,
     "tear-down-rate": connections.tear_down_rate,
     "table-capacity": connections.table_capacity,
+    "binding-check": softwires.binding_check,
+    "port-set": connections.port_set,
 }

@@ -67,6 +67,29 @@ def table_capacity(scale: Scale) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def port_set(scale: Scale) -> Iterator[Case]:
+    """The gateway keeps the ports of the host, of which 1,024 are in the set and a quarter as many are not."""
+    ports = {"psid": 32, "psid_length": 6, "offset": 0}
+    sources, outside, destinations = 1280, 256, 4
+    tried = {
+        "procedure": {"name": "port-set", "port_set": ports, "destinations": destinations},
+        "ports": {"source": f"32768-{32768 + sources - 1}", "destination": f"7-{7 + destinations - 1}"},
+        "rate": scale.connections_cps,
+    }
+    yield Case(
+        "port-set", "Ports of a set, and others", {"mode": "nat"}, tried,
+        {
+            "connections": exactly(sources), "several": exactly(destinations * sources), "ports": exactly(100),
+            "ranges": exactly(100), "outside": exactly((1 + destinations) * outside),
+        },
+    )  # fmt: skip
+    few = 500
+    yield Case(
+        "port-set-few", "Fewer connections than ports", {"mode": "nat", "table_capacity": few}, tried,
+        {"connections": exactly(few), "several": exactly(few)},
+    )  # fmt: skip
+
+
 def _connecting(procedure: str, title: str, scale: Scale) -> Case:
     """Returns a search on a gateway that establishes the scale's connections per second."""
     rate_cps = scale.connections_cps

@@ -55,5 +55,22 @@ def softwires(scale: Scale) -> Iterator[Case]:
             )  # fmt: skip
 
 
+def binding_check(scale: Scale) -> Iterator[Case]:
+    """A packet of a neighbour's softwire passes only a gateway that takes any."""
+    good = scale.delays_fps * scale.trial_s
+    lossless = {"spoofed": exactly(round(good / 10)), "lost_alone": exactly(0), "lost_beside": exactly(0)}
+    subscribers: dict[str, dict[str, Any]] = {"": {"subscribers": {}}, "-million": {"subscribers": _MILLION}}
+    for accepts in (False, True):
+        fault = {"softwire": {"accepts_any_subscriber": True}} if accepts else {}
+        for name, own in subscribers.items():
+            yield Case(
+                f"binding-check{name}{'-accepts-any' if accepts else ''}",
+                f"Core of {'a million' if name else '256'} softwires that {'takes any' if accepts else 'checks'}",
+                fault, {"procedure": "binding-check", "rate": scale.delays_fps, **own},
+                {"passed": exactly(100 if accepts else 0), **lossless},
+                softwire_end=SoftwireEnd.CORE,
+            )  # fmt: skip
+
+
 def _about(frames: int) -> Expected:
     return within(frames, 1, _WHY_COUNT)

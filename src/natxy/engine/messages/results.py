@@ -289,7 +289,9 @@ class TrialResult(Message):
         default=None, description="the trial's start on the engine's clock; null if the request has no `begin_at_ns`"
     )
     streams: list[StreamResult]
-    spoofed: list[StreamResult] = Field(default=[], description="the streams of this role, whose frames had to be dropped")
+    spoofed: list[StreamResult] = Field(
+        default=[], description="the streams of this role, whose frames had to be dropped"
+    )
     ports: list[PortResult]
     stale: Whole
     established: Whole | None = Field(default=None, description="connections in the state table (phase 1 only)")

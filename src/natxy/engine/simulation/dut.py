@@ -115,12 +115,16 @@ class SimulatedDut:
             self.outages.append(Outage(over_s, over_s + self.config.recovery_time))
         return carried(streams, share, self.config.buffer_frames) if share else NOTHING
 
-    def connect(self, connections: int, rate_fps: float) -> tuple[int, int]:
-        """Offers new connections. Returns how many of their frames pass, and how many connections are kept."""
+    def connect(self, connections: int, rate_fps: float, destinations: int = 1) -> tuple[int, int]:
+        """Offers new connections to so many destinations, each of which can have all ports. Returns how many of their
+        frames pass, and how many connections are kept."""
         limit_fps = self.config.connection_rate_fps / (1 + self.config.connection_cost * (connections - 1))
         share = min(1.0, self._all_cores(limit_fps) / rate_fps) * self.forwarded(rate_fps)
         known = min(connections, self.table.connections) if self.config.ignores_clear else 0
-        passed, kept = self.table.offer(int((connections - known) * share))
+        offered = int((connections - known) * share)
+        if (ports := self.config.ports_in_use) is not None:
+            offered = min(offered, destinations * len(ports))
+        passed, kept = self.table.offer(offered)
         self.table.made.append(Made(self.now_s, rate_fps, kept))
         return known + passed, known + kept
 

@@ -17,7 +17,16 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
 from natxy.engine.messages.requests import StreamKind, StreamSpec, TrialRequest
-from natxy.engine.messages.results import Cause, Pacing, Progress, StreamResult, TrialResult, Verdict
+from natxy.engine.messages.results import (
+    Cause,
+    Pacing,
+    PortUse,
+    Progress,
+    SourceSpread,
+    StreamResult,
+    TrialResult,
+    Verdict,
+)
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.expiry import Made, expired
@@ -116,7 +125,7 @@ class SimulatedEngine:
         heard = [stream.frames - self._unheard(stream) for stream in streams]
         offered = [round(frames * share) for frames, share in zip(heard, shares, strict=True)]
         rate_fps = sum(stream.rate_fps * share for stream, share in zip(streams, shares, strict=True))
-        connected = self._dut.connect(sum(offered), rate_fps)
+        connected = self._dut.connect(sum(offered), rate_fps, sum(map(_destinations, streams)))
 
         def frames_of(connections: int) -> list[int]:
             parts = zip(_parts(connections, offered), heard, shares, strict=True)
@@ -138,7 +147,20 @@ class SimulatedEngine:
         loss_ratio = self._dut.config.forward_loss_ratio
         received = [_arrived(frames, loss_ratio) for frames in passed]
         result = self._result([*zip(streams, received, strict=True)], request, on_progress)
-        return result.model_copy(update={"established": sum(received)})
+        update: dict[str, object] = {"established": sum(received)}
+        if request.list_ports:
+            update["sources"] = self._sources(sum(received))
+        return result.model_copy(update=update)
+
+    def _sources(self, connections: int) -> SourceSpread | None:
+        """Returns the ports of connections, which get those of the gateway's port set in turn; None without a set."""
+        ports = self._dut.config.ports_in_use
+        if not ports or not connections:
+            return None
+        each, more = divmod(connections, len(ports))
+        counts = [(port, each + (number < more)) for number, port in enumerate(ports)]
+        uses = [PortUse(first=port, last=port, connections=count) for port, count in counts if count]
+        return SourceSpread(connections=connections, addresses=1, fewest=connections, most=connections, ports=uses)
 
     def _replace_oldest(self, left: int) -> None:
         """Leaves so many of the connections of other pairs, the newest, because new ones have replaced the others."""
@@ -154,7 +176,7 @@ class SimulatedEngine:
         arrived: list[tuple[StreamSpec, int]] = []
         for stream, missing in zip(streams, late, strict=True):
             established = self._require_phase1(stream.pair)
-            known = established.made if established.clears == self._dut.table.clears else 0
+            known = established.share * established.asked if established.clears == self._dut.table.clears else 0
             heard = stream.frames - self._unheard(stream) - len(missing)
             frames = int(known * share * heard / stream.frames)
             arrived.append((stream, _arrived(frames, self._dut.config.reverse_loss_ratio)))
@@ -384,6 +406,12 @@ def _distinct(stream: StreamSpec) -> int:
     flows = stream.flows
     fields = (flows.source_address, flows.destination_address, flows.source_port, flows.destination_port)
     return round(expected_distinct(stream.frames, ((field.size, field.order) for field in fields)))
+
+
+def _destinations(stream: StreamSpec) -> int:
+    """Returns the number of addresses and ports that a stream's connections go to."""
+    flows = stream.flows
+    return flows.destination_address.size * flows.destination_port.size if flows else 1
 
 
 def _parts(whole: int, weights: Sequence[int]) -> list[int]:

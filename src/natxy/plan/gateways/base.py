@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from natxy.addressing.embedding import LENGTHS
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Location
 from natxy.plan.model.terms import Kernel, SoftwireEnd, TranslationKind
@@ -208,6 +209,11 @@ class GatewayModel(PlanModel):
     def ports_of_address(self) -> int:
         """The ports of a public address that it gives to connections."""
         return PORTS_PER_ADDRESS
+
+    @property
+    def own_ports(self) -> PortSet | None:
+        """The ports of a shared public address that it gives to connections; None if its settings name none."""
+        return None
 
     @property
     def no_pool(self) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
 from natxy.plan.model.problems import Location
@@ -178,6 +179,10 @@ class ChainConfig(GatewayModel):
     @property
     def tells_sides_by_interface(self) -> bool:
         return any(hop.tells_sides_by_interface for hop in self.gateways)
+
+    @property
+    def own_ports(self) -> PortSet | None:
+        return next((own for hop in self.hops if (own := hop.own_ports)), None)
 
     @property
     def no_pool(self) -> str | None:

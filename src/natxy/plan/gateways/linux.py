@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from natxy.addressing.port_sets import USUAL_OFFSET, PortSet
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS, TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.neighbors import NeighborsModel
-from natxy.plan.model.base import PlanModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.table_size import TableSize
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -157,27 +157,6 @@ class LinuxForwardConfig(KernelModel):
     driver: Literal["linux-forward"] = "linux-forward"
 
 
-class PortSetModel(PlanModel):
-    """The ports of a public IPv4 address that several subscribers share (RFC 7597 §5.1)."""
-
-    psid: Annotated[int, Field(ge=0)] = 0
-    """Identifier of the port set (PSID), a number of `psid_length` bits."""
-    psid_length: Annotated[int, Field(ge=1, le=16)]
-    """Length of the PSID in bits; 2 to its power is the number of subscribers that share an address."""
-    offset: Annotated[int, Field(ge=0, le=15)] = USUAL_OFFSET
-    """Bits of a port before the PSID; 0: one range of ports; more: that number of ranges, without the first ports."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> PortSetModel:
-        # Raises ValueError if it does not.
-        _ = self.ports
-        return self
-
-    @property
-    def ports(self) -> PortSet:
-        return PortSet(self.psid, self.psid_length, self.offset)
-
-
 class NftablesConfig(ConntrackModel):
     """nftables with connection tracking: NAT44, or NAT66 where the plan's family is ipv6, to the interface's address or
     to the pool of the plan's addresses; or a stateful filter without NAT."""
@@ -200,6 +179,10 @@ class NftablesConfig(ConntrackModel):
     @property
     def hides_left(self) -> bool:
         return self.nat
+
+    @property
+    def own_ports(self) -> PortSet | None:
+        return self.port_set.ports if self.port_set else None
 
     @property
     def ports_of_address(self) -> int:

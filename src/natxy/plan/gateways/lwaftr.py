@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from natxy.plan.gateways.linux import PortSetModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 

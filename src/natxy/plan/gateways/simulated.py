@@ -8,8 +8,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Duration
 
@@ -89,6 +91,12 @@ class SimulatedConfig(LimitsModel):
     """Share of the frames from right to left that are lost."""
     background_loss_ratio: Ratio = 0.0
     """Loss of native IPv6 traffic, instead of the loss of its direction."""
+    port_set: PortSetModel | None = None
+    """Ports of the public address that connections get; default: the table is the only limit."""
+    first_range_only: bool = False
+    """Of `port_set`, only the first range is used."""
+    ports_outside: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Ports, the lowest of all, that connections get beside those of `port_set`."""
     spoofed_ratio: Ratio = 0.0
     """Share of the frames of another's softwire that pass, of those that find room, beside the box `tester`."""
     forward_delay_ns: _DelayNs = 20_000
@@ -97,3 +105,15 @@ class SimulatedConfig(LimitsModel):
     """Least delay, right to left."""
     delay_spread_ns: _DelayNs = 30_000
     """Difference between the greatest and the least delay; all delays in between are equally frequent."""
+
+    @property
+    def own_ports(self) -> PortSet | None:
+        return self.port_set.ports if self.port_set else None
+
+    @property
+    def ports_in_use(self) -> list[int] | None:
+        """The ports that connections get, in the order in which they do; None without a port set."""
+        if self.port_set is None:
+            return None
+        ranges = self.port_set.ports.ranges[: 1 if self.first_range_only else None]
+        return [*range(self.ports_outside), *(port for each in ranges for port in each)]

@@ -18,9 +18,9 @@ _LEAST_SHARE: Final = 2 / LONGEST_CYCLE
 class BindingCheckConfig(ProcedureDeclaration):
     name: Literal["binding-check"] = "binding-check"
     spoofed: Share = 0.1
-    """Spoofed frames as a share of the good ones from the tester's end of the softwire, which they come in addition to."""
+    """Spoofed frames, which come in addition, as a share of the good ones from the tester's end of the softwire."""
 
-    list_position: ClassVar = 600
+    list_position: ClassVar = 540
     summary: ClassVar = "whether frames of another's softwire pass, and what this check costs (RFC 7596 §6.2)"
     figures: ClassVar = (
         Figure("passed", "Spoofed frames that passed", Unit.PERCENT, more_is_better=False),
@@ -31,7 +31,9 @@ class BindingCheckConfig(ProcedureDeclaration):
         Figure("rate_alone", "Throughput without spoofed frames", Unit.FPS),
         Figure("rate_beside", "Throughput of good frames beside spoofed ones", Unit.FPS),
     )
-    takes: ClassVar = frozenset({"rate", "search", "directions", "connections", "phase1_rate", "phase1_loss", "loss_tolerance"})
+    takes: ClassVar = frozenset(
+        {"rate", "search", "directions", "connections", "phase1_rate", "phase1_loss", "loss_tolerance"}
+    )
     takes_mlrsearch: ClassVar = True
     searches_if_asked: ClassVar = True
     at_softwire: ClassVar = True

@@ -19,6 +19,8 @@ MORE_IS_BETTER = {
     "tear-down-rate": {"rate"},
     "receive-rate": {"receive_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
+    "binding-check": {"spoofed", "rate_alone", "rate_beside"},
+    "port-set": {"connections", "several", "ports", "ranges"},
     "tcp-goodput": {"goodput", "line_share"},
 }
 LESS_IS_BETTER = {
@@ -32,6 +34,8 @@ LESS_IS_BETTER = {
     "system-recovery": {"recovery", "overload_loss"},
     "reset": {"loss", "timestamps"},
     "tear-down-rate": {"full", "empty", "net"},
+    "binding-check": {"passed", "lost_alone", "lost_beside", "cost"},
+    "port-set": {"outside"},
     "tcp-goodput": {"retransmits"},
 }
 

@@ -177,5 +177,5 @@ def test_procedures_are_listed_by_topic() -> None:
     assert [*DECLARATIONS] == [
         "throughput", "frame-loss-rate", "receive-rate", "latency", "single-tag-latency", "pdv", "ipdv", "overload",
         "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
-        "tear-down-rate", "table-capacity", "tcp-goodput",
+        "tear-down-rate", "table-capacity", "binding-check", "port-set", "tcp-goodput",
     ]  # fmt: skip

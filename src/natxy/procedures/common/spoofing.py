@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes streams of spoofed frames: those of a softwire that another subscriber, or another core, has (RFC 7596 §6.2, RFC
-7597 §8.1)."""
+"""Makes streams of spoofed frames: those of a softwire that another subscriber, or another core, has (RFC 7596 §6.2,
+RFC 7597 §8.1)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def spoofed(stream: StreamSpec) -> StreamSpec:
 
 
 def traffic_beside_spoofed(experiment: Experiment, rate_fps: float, seed: int, share: float) -> TrialRequest:
-    """Requests traffic at `rate_fps` in each direction, and as many spoofed frames from the tester's end of the softwire
-    as are a `share` of the good ones, between these."""
+    """Requests traffic at `rate_fps` in each direction, and between the good frames from the tester's end of the
+    softwire spoofed ones, as many as are a `share` of them."""
     few, of = Fraction(share).limit_denominator(LONGEST_CYCLE // 2).as_integer_ratio()
     plain = traffic_request(experiment, rate_fps, seed)
     side = played_side(experiment)
