@@ -22,7 +22,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways.linux import PortSetModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.plan.written import Plan

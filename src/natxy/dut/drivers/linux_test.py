@@ -14,8 +14,9 @@ from natxy.dut.base import DutInterfaces, Gateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.plan.gateways import GatewayConfig
-from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, NftablesConfig, PortSetModel
+from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, NftablesConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.model.port_set import PortSetModel
 
 IPV4 = AddressPlan(
     left=LinkAddresses(dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24")),
