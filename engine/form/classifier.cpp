@@ -48,6 +48,7 @@ constexpr std::array<std::string_view, kFrameKinds> kNames = {
     "not_mapped",
     "wrong_mapping",
     "outside_port_set",
+    "spent_hop_limit",
     "other_vlan",
 };
 
@@ -146,6 +147,22 @@ void classify_ipv4(Bytes bytes, Classified& result) {
   }
 }
 
+/// Judges what is in a softwire, of which the kind is that of a packet in none.
+void classify_inner(Classified& result) {
+  switch (result.kind) {
+    case FrameKind::test:
+      // The tester sends none without a checksum, and an end of a softwire takes none away.
+      if (load_be16(result.datagram.udp + 6) == 0) result.kind = FrameKind::corrupt_test;
+      return;
+    case FrameKind::corrupt_test:
+    case FrameKind::ipv4_fragment:
+      return;
+    default:
+      // An address request or an error within a softwire is not meant for the tester.
+      result.kind = FrameKind::in_softwire;
+  }
+}
+
 void classify_ipv6(Bytes bytes, Classified& result) {
   result.family = Family::ipv6;
   const auto packet = read_ipv6(bytes);
@@ -164,9 +181,7 @@ void classify_ipv6(Bytes bytes, Classified& result) {
       result.outer = packet->header.data();
       result.between = static_cast<std::size_t>(packet->payload.data() - packet->header.data()) - kIpv6Bytes;
       classify_ipv4(packet->payload, result);
-      // An address request or an error within a softwire is not meant for the tester.
-      if (result.kind != FrameKind::test && result.kind != FrameKind::corrupt_test)
-        result.kind = FrameKind::in_softwire;
+      classify_inner(result);
       return;
     case kProtocolTcp:
       result.kind = FrameKind::tcp;

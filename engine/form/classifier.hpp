@@ -50,6 +50,7 @@ enum class FrameKind : std::uint8_t {
   not_mapped,           // a test frame of IPv4 whose stream arrives mapped to IPv6
   wrong_mapping,        // a test frame whose IPv6 addresses are not those of its subscriber and of a far IPv4 host
   outside_port_set,     // a test frame with a port that its subscriber does not have
+  spent_hop_limit,      // a test frame whose outer header has a hop limit with which no router forwards it
   other_vlan,           // without the tag of the port that received it, whatever it is else
   count_,
 };

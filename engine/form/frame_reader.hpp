@@ -136,6 +136,9 @@ class KnownFrame {
       for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
       differences[0] |= subscriber_differences<L>(bytes);
     }
+    if constexpr (L.outer != Outer::none) {
+      if (bytes[kEthernetBytes + kHopLimitAt] <= kSpentHopLimit) return false;
+    }
     if constexpr (kMixed) {
       for (const LengthField& field : L.length_fields()) {
         differences[0] |= load_be16(bytes + field.at) ^ (length - field.from);
@@ -261,6 +264,10 @@ class KnownFrame {
     FourWords wrong = (quotient & ~kMask48) | wrong_lengths;
     for (std::size_t i = 0; i < In::kKnown.size(); ++i) wrong |= words_[i].differences(words[In::kKnown[i]]);
     wrong |= (words[In::kPorts + 1] & 0xFFFF'0000'0000) == 0;
+    if constexpr (L.outer != Outer::none) {
+      constexpr std::size_t kAt = kEthernetBytes + kHopLimitAt - In::kFirst;
+      wrong |= (words[kAt / 8] >> 8 * (kAt % 8) & (0xFF ^ kSpentHopLimit)) == 0;
+    }
     if constexpr (L.has_subscriber()) wrong |= subscriber_differences<L>(words);
     if (any(wrong)) return false;
     const FourWords last = swapped_bytes(end);

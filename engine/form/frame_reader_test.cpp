@@ -105,6 +105,20 @@ TEST(FrameReader, RejectsFramesOfAnotherSoftwire) {
   }
 }
 
+TEST(FrameReader, RejectsAnOuterHopLimitThatReachesNoOtherLink) {
+  for (const Form form : {Form::softwire_from_edge, Form::softwire_from_core}) {
+    const FormInFamily each{form, Family::ipv4};
+    const SizeCycle payload(std::array{each.layout().payload_bytes(128)});
+    const FrameReader reader(form, Family::ipv4, payload, kRun, kStream, kSoftwire);
+    Bytes frame = plain_frame(each, 128);
+    for (const unsigned limit : {0U, 1U, 2U, 3U, 255U}) {
+      frame[kEthernetBytes + 7] = static_cast<std::uint8_t>(limit);
+      EXPECT_EQ(leading(reader, {frame}), limit > 1 ? 1U : 0U) << limit;
+      EXPECT_EQ(leading(reader, {frame, frame, frame, frame}), limit > 1 ? 4U : 0U) << limit;
+    }
+  }
+}
+
 TEST(FrameReader, RejectsFramesOfOtherMappings) {
   for (const Form form : {Form::map_from_edge, Form::map_from_core}) {
     const FormInFamily each{form, Family::ipv4};

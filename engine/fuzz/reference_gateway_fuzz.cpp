@@ -20,9 +20,28 @@ static Gateway gateway_of(Mode mode) {
 }
 
 /// Makes an end of softwires that takes out all packets for the address ::.
-static Gateway end_of(Outer sends) {
+static Gateway end_of(Outer sends, Mode mode = Mode::forward) {
   Settings settings;
-  settings.softwire = {.sends = sends, .option_every = 2, .leak_every = 5, .accepts_any_subscriber = true};
+  settings.mode = mode;
+  settings.table = {.capacity = 16, .when_full = WhenFull::lru};
+  settings.translation.pool = *parse_prefix("198.19.0.0/30");
+  settings.softwire = {.sends = sends,
+                       .option_every = 2,
+                       .leak_every = 5,
+                       .inner_fragments_every = 3,
+                       .outer_fragments_every = 7,
+                       .accepts_any_subscriber = true};
+  return {settings, Clock(1'000'000'000)};
+}
+
+/// Makes an end of MAP-T that translates all addresses of its prefix.
+static Gateway map_end_of(Outer sends) {
+  Settings settings;
+  settings.map = {.sends = sends,
+                  .ipv4 = *parse_prefix("0.0.0.0/0"),
+                  .prefix = *parse_prefix("2001:2:0:64::/64"),
+                  .leak_every = 5,
+                  .accepts_any_subscriber = true};
   return {settings, Clock(1'000'000'000)};
 }
 
@@ -31,10 +50,19 @@ static Gateway end_of(Outer sends) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace natxy::reference;
   if (size == 0) return 0;
-  static std::vector<Gateway> gateways = {gateway_of(Mode::forward),       gateway_of(Mode::nat44),
-                                          gateway_of(Mode::nat66),         gateway_of(Mode::nat64),
-                                          gateway_of(Mode::nat46),         gateway_of(Mode::siit),
-                                          end_of(natxy::Outer::from_edge), end_of(natxy::Outer::from_core)};
+  static std::vector<Gateway> gateways = {gateway_of(Mode::forward),
+                                          gateway_of(Mode::nat44),
+                                          gateway_of(Mode::nat66),
+                                          gateway_of(Mode::nat64),
+                                          gateway_of(Mode::nat46),
+                                          gateway_of(Mode::siit),
+                                          end_of(natxy::Outer::from_edge),
+                                          end_of(natxy::Outer::from_core),
+                                          end_of(natxy::Outer::from_edge, Mode::nat44),
+                                          end_of(natxy::Outer::from_core, Mode::nat44),
+                                          map_end_of(natxy::Outer::from_edge),
+                                          map_end_of(natxy::Outer::from_core),
+                                          gateway_of(Mode::clat)};
   const natxy::Side side = data[0] % 2 == 0 ? natxy::Side::left : natxy::Side::right;
   Gateway& gateway = gateways[data[0] / 2 % gateways.size()];
   // The buffer has exactly the frame's size, so that AddressSanitizer detects accesses beyond its end.

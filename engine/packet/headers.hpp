@@ -35,6 +35,9 @@ inline constexpr std::uint16_t kEtherTypeLldp = 0x88CC;
 inline constexpr std::uint16_t kIpv4FragmentMask = 0x3FFF;  // more fragments, and the offset
 inline constexpr std::uint16_t kIpv4DontFragment = 0x4000;
 
+inline constexpr std::size_t kHopLimitAt = 7;      // in the header of IPv6
+inline constexpr std::uint8_t kSpentHopLimit = 1;  // the highest with which no router forwards a packet
+
 // The header of an extension of IPv6 counts the units of 8 bytes behind the first.
 inline constexpr std::size_t kExtensionUnitBytes = 8;
 

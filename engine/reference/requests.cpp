@@ -22,9 +22,9 @@ constexpr std::uint64_t kLeastBetweenOutages_ns = 1'000'000;
 constexpr std::uint64_t kLongestOutage_ns = 3'600'000'000'000;
 constexpr std::array<unsigned, 6> kEmbeddingLengths = {32, 40, 48, 56, 64, 96};
 
-const std::vector<std::pair<std::string, Mode>> kModes = {{"forward", Mode::forward}, {"nat44", Mode::nat44},
-                                                          {"nat66", Mode::nat66},     {"nat64", Mode::nat64},
-                                                          {"nat46", Mode::nat46},     {"siit", Mode::siit}};
+const std::vector<std::pair<std::string, Mode>> kModes = {
+    {"forward", Mode::forward}, {"nat44", Mode::nat44}, {"nat66", Mode::nat66}, {"nat64", Mode::nat64},
+    {"nat46", Mode::nat46},     {"siit", Mode::siit},   {"clat", Mode::clat}};
 const std::vector<std::pair<std::string, PortChoice>> kPortChoices = {{"preserve", PortChoice::preserve},
                                                                       {"random", PortChoice::random}};
 const std::vector<std::pair<std::string, WhenFull>> kPolicies = {{"keep", WhenFull::keep},
@@ -53,6 +53,14 @@ Prefix read_network(FieldReader& reader, const std::string& name, Family family)
   if (!prefix.contains(prefix.network) || (host_bits(prefix) < 128 && host_bits(prefix) > 0 &&
                                            (prefix.network.value & ((uint128{1} << host_bits(prefix)) - 1)) != 0)) {
     throw FieldError(reader.path_of(name), "has host bits set; expected a network like 198.18.0.0/16");
+  }
+  return prefix;
+}
+
+Prefix read_embedding_prefix(FieldReader& reader) {
+  const Prefix prefix = read_network(reader, "prefix", Family::ipv6);
+  if (std::ranges::find(kEmbeddingLengths, prefix.length) == kEmbeddingLengths.end()) {
+    throw FieldError(reader.path_of("prefix"), "expected a /32, /40, /48, /56, /64 or /96");
   }
   return prefix;
 }
@@ -137,13 +145,10 @@ Translation read_translation(const Json& json, Mode mode) {
     if (const Json* set = reader.find("port_set")) read_port_set(*set, reader.path_of("port_set"), translation);
     translation.port_choice = reader.choice("port_choice", kPortChoices, PortChoice::preserve);
   }
-  if (mode == Mode::nat64 || mode == Mode::siit) {
-    translation.prefix = read_network(reader, "prefix", Family::ipv6);
-    if (std::ranges::find(kEmbeddingLengths, translation.prefix->length) == kEmbeddingLengths.end()) {
-      throw FieldError(reader.path_of("prefix"), "expected a /32, /40, /48, /56, /64 or /96");
-    }
+  if (mode == Mode::nat64 || is_stateless(mode)) {
+    translation.prefix = read_embedding_prefix(reader);
   }
-  if (mode == Mode::nat46 || mode == Mode::siit) {
+  if (mode == Mode::nat46 || is_stateless(mode)) {
     for (const Json& mapping : reader.list("mappings")) {
       const std::string path = item_path(reader, "mappings", translation.mappings.size());
       translation.mappings.push_back(read_mapping(mapping, path));
@@ -200,6 +205,23 @@ SoftwireSettings read_softwire_end(const Json& json) {
   settings.hop_limit_every = read_every(reader, "hop_limit_every");
   settings.inner_fragments_every = read_every(reader, "inner_fragments_every");
   settings.outer_fragments_every = read_every(reader, "outer_fragments_every");
+  settings.accepts_any_subscriber = reader.flag("accepts_any_subscriber", false);
+  reader.finish();
+  return settings;
+}
+
+MapSettings read_map_end(const Json& json) {
+  FieldReader reader(json, "map");
+  MapSettings settings;
+  settings.sends = reader.choice("end", kSoftwireEnds);
+  settings.subscribers = read_subscribers(reader.get("subscribers"), reader.path_of("subscribers"));
+  settings.ipv4 = read_network(reader, "ipv4", Family::ipv4);
+  settings.prefix = read_embedding_prefix(reader);
+  settings.wrong_subscriber_every = read_every(reader, "wrong_subscriber_every");
+  settings.leak_every = read_every(reader, "leak_every");
+  if (const Json* stale = reader.find("stale_binding")) {
+    settings.stale_binding = read_loss(*stale, reader.path_of("stale_binding"));
+  }
   settings.accepts_any_subscriber = reader.flag("accepts_any_subscriber", false);
   reader.finish();
   return settings;
@@ -270,6 +292,21 @@ Truth read_truth(const Json& json) {
   return truth;
 }
 
+/// Checks that the mode and the two kinds of ends fit together.
+void check_ends(const Settings& settings) {
+  const std::string field = settings.softwire ? "softwire" : "map";
+  const bool has_end = settings.softwire || settings.map;
+  if (has_end && settings.mode != Mode::forward && settings.mode != Mode::nat44) {
+    throw FieldError(field, "expected mode forward or nat44, which alone have IPv4 packets for such an end");
+  }
+  if (settings.softwire && settings.map) {
+    throw FieldError("map", "expected one end, of softwires or of MAP-T; remove one of them");
+  }
+  if (settings.softwire && settings.softwire->softwire.inner_address && settings.mode != Mode::nat44) {
+    throw FieldError("softwire.addresses.inner_address", "needs mode nat44, which keeps the homes apart");
+  }
+}
+
 }  // namespace
 
 PortsOpen read_ports_open(const Json& params) {
@@ -302,12 +339,9 @@ Settings read_settings(const Json& params, std::size_t open_pairs) {
   settings.links = read_links(reader, open_pairs);
   if (settings.mode != Mode::forward) settings.translation = read_translation(reader.get("translation"), settings.mode);
   if (keeps_connections(settings.mode)) settings.table = read_table(reader.get("table"));
-  if (const Json* softwire = reader.find("softwire")) {
-    settings.softwire = read_softwire_end(*softwire);
-    if (settings.mode != Mode::forward && settings.mode != Mode::nat44) {
-      throw FieldError(reader.path_of("softwire"), "expected mode forward or nat44, which alone are ends of softwires");
-    }
-  }
+  if (const Json* softwire = reader.find("softwire")) settings.softwire = read_softwire_end(*softwire);
+  if (const Json* map = reader.find("map")) settings.map = read_map_end(*map);
+  check_ends(settings);
   if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);
   reader.finish();
   return settings;

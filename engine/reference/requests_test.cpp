@@ -69,7 +69,8 @@ TEST(ReferenceRequests, AForwarderMayBeAnEndOfSoftwires) {
   Json params = gateway_of({0});
   params["softwire"] = {{"end", "core"},
                         {"addresses", {{"core", "2001:2::c"}, {"subscribers", {{"address", "2001:2::e"}}}}},
-                        {"option_every", 7}};
+                        {"option_every", 7},
+                        {"stale_binding", {{"every", 9}, {"frames", 4}}}};
   const auto softwire = read_settings(params, 1).softwire;
   ASSERT_TRUE(softwire);
   EXPECT_EQ(softwire->sends, Outer::from_core);
@@ -77,13 +78,47 @@ TEST(ReferenceRequests, AForwarderMayBeAnEndOfSoftwires) {
   EXPECT_EQ(softwire->softwire.subscribers.low, 0xEU);
   EXPECT_EQ(softwire->option_every, 7U);
   EXPECT_EQ(softwire->leak_every, 0U);
+  EXPECT_EQ(softwire->stale_binding.frames, 4U);
   params["softwire"]["end"] = "middle";
   EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire.end");
   params["softwire"]["end"] = "edge";
-  params["mode"] = "nat44";
-  params["translation"] = {{"pool", "198.19.0.1/32"}};
-  params["table"] = {{"capacity", 10}};
+  params["mode"] = "siit";
+  params["translation"] = {{"prefix", "64:ff9b::/96"},
+                           {"mappings", {{{"ipv4", "198.18.0.0/24"}, {"ipv6", "2001:2::/120"}}}}};
   EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire");
+}
+
+TEST(ReferenceRequests, AnEndMayStandBehindANatWithAPortSet) {
+  Json params = gateway_of({0});
+  params["mode"] = "nat44";
+  params["translation"] = {{"pool", "198.19.0.1/32"}, {"port_set", {{"psid", 3}, {"psid_length", 4}, {"offset", 4}}}};
+  params["table"] = {{"capacity", 10}};
+  params["map"] = {{"end", "edge"},
+                   {"subscribers", {{"address", "2001:2::e"}}},
+                   {"ipv4", "198.19.0.0/24"},
+                   {"prefix", "2001:2:0:64::/64"},
+                   {"leak_every", 7}};
+  const Settings settings = read_settings(params, 1);
+  ASSERT_TRUE(settings.map);
+  EXPECT_EQ(settings.map->sends, Outer::from_edge);
+  EXPECT_EQ(settings.map->prefix.length, 64U);
+  EXPECT_EQ(settings.map->leak_every, 7U);
+  EXPECT_TRUE(settings.translation.gives_port_set);
+  EXPECT_EQ(settings.translation.ports.count(), 3840U);
+  EXPECT_EQ(settings.translation.ports.first, 4096U + 3 * 256U);
+  params["translation"]["port_set"]["first_range_only"] = true;
+  EXPECT_EQ(read_settings(params, 1).translation.ports.count(), 256U);
+  params["translation"]["port_set"]["psid"] = 16;
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "translation.port_set.psid");
+  params["translation"]["port_set"] = {{"psid", 0}, {"psid_length", 12}, {"offset", 6}};
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "translation.port_set.psid_length");
+  params["translation"].erase("port_set");
+  params["map"]["prefix"] = "2001:2:0:64::/65";
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "map.prefix");
+  params["map"]["prefix"] = "2001:2:0:64::/64";
+  params["softwire"] = {{"end", "edge"},
+                        {"addresses", {{"core", "2001:2::c"}, {"subscribers", {{"address", "2001:2::e"}}}}}};
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "map");
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ FrameKind judge_addresses(const std::uint8_t* header, bool from_edge, const Subs
 FrameKind judge_softwire(const Classified& judged, const Receiver::Stream& stream, const TupleReader* tuples) {
   if (judged.outer == nullptr) return FrameKind::not_in_softwire;
   if (judged.between > 0) return FrameKind::headers_in_softwire;
+  if (judged.outer[kHopLimitAt] <= kSpentHopLimit) return FrameKind::spent_hop_limit;
   const auto inner = judged.datagram.tuple<Family::ipv4>();
   const bool from_edge = outer_of(stream.form) == Outer::from_edge;
   const Softwire& softwire = stream.softwire;

@@ -134,10 +134,10 @@ std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64
   const Mode mode = settings_.mode;
   if (mode == Mode::forward) return std::nullopt;
   if (packet.family() != (side == Side::left ? left_family(mode) : right_family(mode))) return std::nullopt;
-  const bool native = left_family(mode) != right_family(mode) && side == Side::left &&
+  const bool native = left_family(mode) != right_family(mode) && (side == Side::left || mode == Mode::clat) &&
                       !addresses_.across(packet.family(), packet.destination().address);
   if (native) return std::nullopt;
-  if (mode == Mode::siit) return translate_statelessly(packet);
+  if (is_stateless(mode)) return translate_statelessly(packet);
   if (side == Side::left) return leave(packet, arrival, subscriber);
   if (!connections_->is_pool({packet.family(), packet.destination().address})) return std::nullopt;
   return enter(packet, subscriber);

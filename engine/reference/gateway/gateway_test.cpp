@@ -172,6 +172,19 @@ TEST_F(GatewayTest, SiitTranslatesWithoutConnections) {
   EXPECT_EQ(gateway().connections(), 0U);
 }
 
+TEST_F(GatewayTest, TranslatesStatelesslyFromIpv4OnTheLeft) {
+  translate(Mode::clat, nullptr, "2001:2:0:64::/96");
+  map("10.0.0.2/32", "2001:2:0:46::a00:2/128");
+  EXPECT_EQ(send<Family::ipv4>(Side::left, "10.0.0.2", 1, "198.19.0.2", 2).tuple,
+            "2001:2:0:46::a00:2 1 > 2001:2:0:64::c613:2 2");
+  EXPECT_EQ(send<Family::ipv6>(Side::right, "2001:2:0:64::c613:2", 2, "2001:2:0:46::a00:2", 1).tuple,
+            "198.19.0.2 2 > 10.0.0.2 1");
+  // Native IPv6 is routed.
+  EXPECT_EQ(send<Family::ipv6>(Side::right, "2001:2:0:9::1", 2, "2001:2:0:1::5", 1).tuple,
+            "2001:2:0:9::1 2 > 2001:2:0:1::5 1");
+  EXPECT_EQ(gateway().connections(), 0U);
+}
+
 TEST_F(GatewayTest, LongIpv4FramesMustNotBeFragmented) {
   translate(Mode::nat64, "198.19.0.1/32", "2001:2:0:64::/96");
   for (const std::size_t total : {1260U, 1261U}) {

@@ -5,13 +5,6 @@
 
 namespace natxy::reference {
 
-namespace {
-
-/// Returns the IPv4 address that the interface identifier of a subscriber's address has (RFC 7597 §6).
-uint128 identified(uint128 address) { return address >> 16 & 0xFFFF'FFFF; }
-
-}  // namespace
-
 MapEnd::MapEnd(const MapSettings& settings)
     : settings_{settings},
       hosts_{{.pool = {}, .prefix = settings.prefix, .mappings = {}}},
@@ -27,7 +20,7 @@ std::optional<Drop> MapEnd::open(UdpPacket& packet) const {
   const auto far = hosts_.across(Family::ipv6, host.address);
   if (!far) return std::nullopt;
   const uint128 given = subscriber.address;
-  subscriber.address = identified(given);
+  subscriber.address = SubscriberRule::address_in(static_cast<std::uint64_t>(given));
   host.address = *far;
   const bool bound = settings_.ipv4.contains({Family::ipv4, subscriber.address}) &&
                      given == subscriber_of(settings_.subscribers, subscriber);

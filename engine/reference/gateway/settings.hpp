@@ -15,14 +15,15 @@
 // The settings of the reference gateway. In a field called `…_every`, 0 means never.
 namespace natxy::reference {
 
-enum class Mode : std::uint8_t { forward, nat44, nat66, nat64, nat46, siit };
+enum class Mode : std::uint8_t { forward, nat44, nat66, nat64, nat46, siit, clat };
 
-constexpr bool keeps_connections(Mode mode) { return mode != Mode::forward && mode != Mode::siit; }
+constexpr bool is_stateless(Mode mode) { return mode == Mode::siit || mode == Mode::clat; }
+constexpr bool keeps_connections(Mode mode) { return mode != Mode::forward && !is_stateless(mode); }
 constexpr Family left_family(Mode mode) {
-  return mode == Mode::nat44 || mode == Mode::nat46 ? Family::ipv4 : Family::ipv6;
+  return mode == Mode::nat44 || mode == Mode::nat46 || mode == Mode::clat ? Family::ipv4 : Family::ipv6;
 }
 constexpr Family right_family(Mode mode) {
-  return mode == Mode::nat66 || mode == Mode::nat46 ? Family::ipv6 : Family::ipv4;
+  return mode == Mode::nat66 || mode == Mode::nat46 || mode == Mode::clat ? Family::ipv6 : Family::ipv4;
 }
 
 /// Selects the port of a connection: the host's own port if it is free, or a random one.

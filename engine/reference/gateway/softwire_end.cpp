@@ -125,8 +125,19 @@ std::optional<Drop> SoftwireEnd::open(Frame& frame, uint128& subscriber) const {
   if (core != settings_.softwire.core) return Drop::wrong_softwire;
   subscriber = at_core ? source : destination;
   const Endpoint own = at_core ? opened.source() : opened.destination();
-  const bool bound = subscriber == subscriber_of(settings_.softwire.subscribers, own);
-  return bound || settings_.accepts_any_subscriber ? std::nullopt : std::optional{Drop::wrong_softwire};
+  const bool passes = settings_.accepts_any_subscriber || is_bound(subscriber, own);
+  return passes ? std::nullopt : std::optional{Drop::wrong_softwire};
+}
+
+/// Returns whether a packet of the endpoint `own` belongs to the softwire of a subscriber.
+bool SoftwireEnd::is_bound(uint128 subscriber, Endpoint own) const {
+  const Softwire& softwire = settings_.softwire;
+  if (softwire.inner_address) {
+    if (own.address != *softwire.inner_address) return false;
+    // All homes have this address. An address of their own is only in their end of the softwire.
+    own.address = SubscriberRule::address_in(static_cast<std::uint64_t>(subscriber));
+  }
+  return subscriber == subscriber_of(softwire.subscribers, own);
 }
 
 Frame SoftwireEnd::close(const UdpPacket& packet, uint128 subscriber, Counters& counters,

@@ -54,6 +54,7 @@ class SoftwireEnd {
     bool optioned;
   };
 
+  [[nodiscard]] bool is_bound(uint128 subscriber, Endpoint own) const;
   [[nodiscard]] Turn next_turn();
   [[nodiscard]] Header header_of(const UdpPacket& packet, uint128 subscriber, const Turn& turn) const;
   [[nodiscard]] Frame encapsulate(const Frame& frame, const Header& header) const;

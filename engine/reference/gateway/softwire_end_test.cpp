@@ -303,6 +303,28 @@ TEST_P(SoftwireEndTest, KeepsHomesWithTheSameAddressApart) {
   EXPECT_EQ(gateway->connections(), kHomes);
 }
 
+TEST_P(SoftwireEndTest, ChecksTheSoftwiresOfHomesWithTheSameAddress) {
+  if (at_edge()) GTEST_SKIP();
+  settings.mode = Mode::nat44;
+  settings.table.capacity = 100;
+  settings.translation.pool = *parse_prefix("198.19.0.1/32");
+  SubscriberRule& rule = settings.softwire->softwire.subscribers;
+  rule.psid_mask = 0;
+  settings.softwire->softwire.inner_address = 0xC000'0002;
+  const auto of_home = [&](std::uint32_t inner, std::uint32_t address, std::uint32_t identified) {
+    Bytes frame = frame_of(Form::softwire_from_edge, {inner, kUp.destination, 5000, 53}, 65, 168);
+    store_be64(&frame[kGrowth + kOuter + 8], rule.high_of(std::uint64_t{address}, std::uint64_t{0}));
+    store_be64(&frame[kGrowth + kOuter + 16], rule.low_of(std::uint64_t{identified}, std::uint64_t{0}));
+    return frame;
+  };
+  EXPECT_TRUE(forward(Side::left, of_home(0xC000'0002, 0x0A00'0001, 0x0A00'0001)));
+  EXPECT_TRUE(forward(Side::left, of_home(0xC000'0002, 0x0A00'0002, 0x0A00'0002)));
+  EXPECT_EQ(gateway->connections(), 2U);
+  EXPECT_FALSE(forward(Side::left, of_home(0xC000'0003, 0x0A00'0001, 0x0A00'0001)));
+  EXPECT_FALSE(forward(Side::left, of_home(0xC000'0002, 0x0A00'0001, 0x0A00'0002)));
+  EXPECT_EQ(dropped(Side::left, Drop::wrong_softwire), 2U);
+}
+
 TEST_P(SoftwireEndTest, ReadsNothingOutsideAnUntrustedFrame) {
   std::mt19937 random(1);
   for (int i = 0; i < 50'000; ++i) {

@@ -95,6 +95,8 @@ SubscriberPorts read_ports(const Json& json, const std::string& path) {
   return ports;
 }
 
+}  // namespace
+
 SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   SubscriberRule rule;
@@ -114,6 +116,8 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   }
   return rule;
 }
+
+namespace {
 
 std::uint8_t read_traffic_class(FieldReader& reader) {
   return static_cast<std::uint8_t>(reader.whole("traffic_class", 0, 255, 0));

@@ -16,6 +16,9 @@ namespace natxy {
 /// Reads a stream. `earlier` are the streams before it in the request, with which it may be interleaved.
 StreamSpec read_stream(const Json& json, const std::string& path, std::span<const StreamSpec> earlier = {});
 
+/// Reads the rule of subscribers' IPv6 addresses.
+SubscriberRule read_subscribers(const Json& json, const std::string& path);
+
 /// Reads the addresses of softwires, and the fields of their outer headers. `table` becomes the table of the
 /// subscribers' addresses, if there is one.
 Softwire read_softwire(const Json& json, const std::string& path,

@@ -184,7 +184,11 @@ struct Aftr {
     store_be16(&frame[port_at], port);
     store_be16(&frame[24], 0);
     store_raw(&frame[24], ip_checksum(checksum_of(&frame[14], kIpv4Bytes)));
-    store_be16(&frame[40], 0);  // no checksum of UDP
+    store_be16(&frame[40], 0);
+    const std::size_t bytes = load_be16(&frame[38]);
+    const std::uint64_t pseudo = checksum_of(&frame[26], 8) + __builtin_bswap16(std::uint16_t{kProtocolUdp}) +
+                                 __builtin_bswap16(static_cast<std::uint16_t>(bytes));
+    store_raw(&frame[40], udp_checksum(pseudo + checksum_of(&frame[34], bytes)));
     return frame;
   }
 };
@@ -253,6 +257,21 @@ TEST(Softwire, EachFaultOfAGatewayHasACounter) {
     Frame wrong = put_in(frame);
     wrong[22 + 15] ^= 1;  // the address of the interface instead of that of the softwire
     return wrong;
+  });
+  expect_fault(Side::right, FrameKind::spent_hop_limit, [](Bytes frame) {
+    Frame spent = put_in(frame);
+    spent[kEthernetBytes + 7] = 1;
+    return spent;
+  });
+  expect_fault(Side::right, FrameKind::corrupt_test, [](Bytes frame) {
+    Frame unsummed = put_in(frame);
+    store_be16(&unsummed[kEthernetBytes + kIpv6Bytes + kIpv4Bytes + 6], 0);
+    return unsummed;
+  });
+  expect_fault(Side::right, FrameKind::ipv4_fragment, [](Bytes frame) {
+    Frame fragment = put_in(frame);
+    store_be16(&fragment[kEthernetBytes + kIpv6Bytes + 6], 0x2000);
+    return fragment;
   });
   expect_fault(Side::right, FrameKind::headers_in_softwire, [](Bytes frame) {
     Frame limited = put_in(frame);

@@ -20,6 +20,9 @@ _FOREIGN: Final = {
     "wrong_softwire": "frames in the softwire of another",
     "headers_in_softwire": "frames with a header between their IP headers",
     "not_in_softwire": "frames in no softwire",
+    "spent_hop_limit": "frames with an outer hop limit of 1",
+    "ipv4_fragment": "fragments of IPv4",
+    "ipv6_fragment": "fragments of IPv6",
 }
 COUNTS: Final = {
     **_FOREIGN,

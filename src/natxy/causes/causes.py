@@ -15,6 +15,7 @@ from natxy.causes.flows import lossy_values, same_each_time, which
 from natxy.causes.periodic import period
 from natxy.causes.ports import few_ports, port_search, ports_used_up
 from natxy.causes.shape import how_many, place, shape
+from natxy.causes.softwires import wrong_ends
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import counted, enumerated, format_duration
 from natxy.results.dut_counts import CONNTRACK, KERNEL, Rise
@@ -50,6 +51,10 @@ _OF_SUBSCRIBERS: Final = {
     ),
     "not_in_softwire": ("as plain IPv4", "look at the gateway's routes into the softwire"),
     "in_softwire": ("in a softwire that ends before", "look at the end that should take them out of it"),
+    "spent_hop_limit": (
+        "with an outer hop limit of 1 or 0, with which no router forwards them",
+        "let the gateway set the hop limit of its outer headers (`hoplimit 64`) instead of copying one",
+    ),
     "wrong_mapping": (
         "with IPv6 addresses that are not those of their subscriber's address and port and of a host behind the prefix",
         "compare the gateway's mapping rule, its PSID and its prefix (DMR) with the plan's",
@@ -115,6 +120,8 @@ def _in_softwires(facts: Facts) -> str | None:
     first, *others = sorted(told, key=lambda kind: -told[kind])
     came = [f"{told[first]:,} of the missing frames came through {_OF_SUBSCRIBERS[first][0]}"]
     came += [f"{told[kind]:,} {_OF_SUBSCRIBERS[kind][0]}" for kind in others]
+    if ends := wrong_ends(facts.typical.result.samples, facts.experiment):
+        came[-1] += f" ({ends})"
     return f"{enumerated(came)}; {_OF_SUBSCRIBERS[first][1]}; foreign.pcap in the run's folder has the first of them"
 
 
@@ -372,6 +379,12 @@ def _fragmented(facts: Facts) -> str | None:
     # Each frame comes in two of them at least.
     if told < _NEARLY * facts.lost:
         return None
+    if facts.experiment.softwire:
+        which = "inner" if _foreign(facts, _FRAGMENTS[:1]) else "outer"
+        return (
+            f"{told:,} fragments of the {which} packets come through in their place; raise the MTU of the links with "
+            "the softwires by 40 bytes, so that no packet is cut (RFC 6333 §5.3), or give smaller frames"
+        )
     return (
         f"{told:,} fragments come through in their place; set `dont_fragment: true`, because a translator cuts IPv4 "
         "packets without DF to the smallest MTU of IPv6 (RFC 7915 §4), raise the MTU of the gateway's interfaces, or "

@@ -39,7 +39,8 @@ def experiment(connections: int | None = None, **given: Any) -> Experiment:
     own: dict[str, Any] = {"name": "x", "gateway": "simulated", "search": {"max_rate": "100k"}}
     own |= {"procedure": "connection-rate", "connections": connections} if connections else {"procedure": "throughput"}
     own |= {"ports": {"source": "1024-65535", "destination": 7}, "addresses": ONE_HOST} if connections else {}
-    plan = {"name": "p", "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [own | given]}
+    testbed = given.pop("testbed", {"kind": "simulated"})
+    plan = {"name": "p", "timing": "lab", "testbed": testbed, "experiments": [own | given]}
     return resolve(Plan.model_validate(plan)).experiments[0]
 
 
@@ -266,6 +267,10 @@ def traffic(rate: float, lost: int, **over: Any) -> TrialRecord:
             "with a header between their two IP headers; switch the tunnel's encapsulation limit off (`encaplimit",
         ),
         (
+            {"foreign": {"spent_hop_limit": 200}},
+            "with an outer hop limit of 1 or 0, with which no router forwards them; let the gateway set the hop limit",
+        ),
+        (
             {"foreign": {"outside_port_set": 190, "wrong_mapping": 10}},
             "190 of the missing frames came through with a port that their subscriber does not have and 10 with IPv6 "
             "addresses that are not those of their subscriber's address and port and of a host behind the prefix; "
@@ -301,6 +306,13 @@ def test_frames_that_come_through_wrong() -> None:
     assert "200 of the missing frames came through with other addresses or ports" in explain(
         experiment(), [record(1000, *elsewhere)]
     )
+
+
+@pytest.mark.parametrize(("kind", "which"), [("ipv4_fragment", "inner"), ("ipv6_fragment", "outer")])
+def test_fragments_from_an_end_of_a_softwire(kind: str, which: str) -> None:
+    core = experiment(gateway={"driver": "chain", "gateways": ["tester", "softwire"]}, testbed={"kind": "lab"})
+    trial = record(1000, stream("reverse", 1000, 100, 1000), foreign={kind: 200})
+    assert f"200 fragments of the {which} packets come through in their place; raise the MTU" in explain(core, [trial])
 
 
 def test_a_gateway_with_a_rate_of_its_own() -> None:

@@ -20,6 +20,7 @@ _VLAN: Final = 0x8100
 _IPV4_BYTES: Final = 20
 _IPV6_BYTES: Final = 40
 _UDP: Final = 17
+_IPV4_INSIDE: Final = 4
 # Hop-by-hop options, routing, and destination options (RFC 8200 §4).
 _EXTENSIONS: Final = frozenset({0, 43, 60})
 _UDP_BYTES: Final = 8
@@ -74,7 +75,8 @@ def _ip_bytes(packet: bytes) -> int:
     return _word(packet, 2) if _is_ipv4(packet) else _IPV6_BYTES + _word(packet, 4)
 
 
-def _of_ipv4(packet: bytes) -> Iterator[tuple[str, str]]:
+def _of_ipv4(packet: bytes, *, optional: bool = True) -> Iterator[tuple[str, str]]:
+    """Without an `optional` checksum, 0 is none."""
     header_bytes, length = 4 * (packet[0] & 0xF), _word(packet, 2)
     if len(packet) < header_bytes + _UDP_BYTES or packet[9] != _UDP:
         return
@@ -82,7 +84,7 @@ def _of_ipv4(packet: bytes) -> Iterator[tuple[str, str]]:
     expected = _checksum(header[:10] + b"\0\0" + header[12:])
     if _word(header, 10) != expected:
         yield "IPv4 header checksum", f"0x{_word(header, 10):04x} instead of 0x{expected:04x}"
-    yield from _of_udp(packet[header_bytes:length], length - header_bytes, packet[12:20], optional=True)
+    yield from _of_udp(packet[header_bytes:length], length - header_bytes, packet[12:20], optional=optional)
 
 
 def _of_ipv6(packet: bytes) -> Iterator[tuple[str, str]]:
@@ -91,6 +93,9 @@ def _of_ipv6(packet: bytes) -> Iterator[tuple[str, str]]:
     protocol, at, end = packet[6], _IPV6_BYTES, _IPV6_BYTES + _word(packet, 4)
     while protocol in _EXTENSIONS and at + 2 <= len(packet):
         protocol, at = packet[at], at + 8 * (1 + packet[at + 1])
+    if protocol == _IPV4_INSIDE and at + _IPV4_BYTES <= len(packet):
+        # Nobody takes away a checksum from what is in a softwire.
+        yield from _of_ipv4(packet[at:end], optional=False)
     if protocol == _UDP and at + _UDP_BYTES <= len(packet):
         yield from _of_udp(packet[at:end], end - at, packet[8:40], optional=False)
 

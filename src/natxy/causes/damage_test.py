@@ -67,6 +67,13 @@ def test_a_checksum_of_zero_is_none_over_ipv4(ipv6: bool, found: str) -> None:
     assert [*dict(faults(bytes(frame(chksum=0, ipv6=ipv6))))] == [found]
 
 
+def test_a_checksum_that_is_missing_in_a_softwire_was_taken_away() -> None:
+    inner = frame(chksum=0)[IP]
+    expected = right_checksum(frame())
+    found = faults(bytes(Ether() / IPv6(nh=4) / inner))
+    assert dict(found) == {"UDP checksum": f"0x0000 instead of 0x{expected:04x}"}
+
+
 def test_lengths_that_differ_are_named_with_both() -> None:
     assert dict(faults(bytes(frame(len=20)))) == {"UDP length": "20 instead of 38 bytes, as the IP header says"}
     assert dict(faults(bytes(frame()))) == {"length": "76 bytes (FCS included), another than was sent"}

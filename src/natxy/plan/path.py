@@ -120,7 +120,7 @@ def path_of(
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
             left_hosts = AddressRanges.model_validate(right.ip)
-    hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, boxes, strict=True)]
+    hides = [hop.hides_left and not isinstance(kind, TranslationKind) for kind, hop in zip(kinds, boxes, strict=True)]
     crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
     softwires = _Softwires(kinds, tuple(box.is_played for box in boxes), subscribers)
     seen_left = _left_networks(ends, softwires, crossings, [right.network for right in rights])
@@ -135,7 +135,7 @@ def path_of(
                 right=links[number],
                 translation=translations[number],
                 softwire=softwires.end(number, seen_left[number + 1], seen_right[number]),
-                pool=ends.pool if number == len(kinds) - 1 and kinds[number] is None else None,
+                pool=_pool(number, ends, crossings[number], kinds),
                 mtu=ends.mtu,
             ),
         )
@@ -159,6 +159,16 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
     """Returns the addresses of a link's two gateways, the left one's first."""
     left, right = (ip_interface(_LINKS[family].format(number, end)) for end in (_LEFT_END, _RIGHT_END))
     return left, right
+
+
+def _pool(number: int, ends: AddressPlan, crossing: Crossing, kinds: Kinds) -> IPNetwork | None:
+    """Returns the addresses by which gateway `number` replaces those of left hosts, where they are not its own on its
+    right link."""
+    if kinds[number] == SoftwireEnd.EDGE and crossing.hides_left:
+        # Its right link has IPv6 alone.
+        return ends.pool or ip_network(_between(Family.IPV4, number + 1)[0].ip)
+    is_at_the_end = number == len(kinds) - 1 and not isinstance(kinds[number], TranslationKind)
+    return ends.pool if is_at_the_end else None
 
 
 @dataclass(frozen=True)
@@ -226,11 +236,12 @@ def _left_networks(
     carried: list[Networks] = []
     for number, (kind, crossing) in enumerate(zip(softwires.kinds, crossings, strict=True)):
         if kind == SoftwireEnd.EDGE:
-            carried.append(found[-1])
+            carried.append(() if crossing.hides_left else found[-1])
             rule = softwires.rule(number)
             found.append((rule.ipv6 if rule else ip_network(softwires.addresses(number)[0]),))
         elif kind == SoftwireEnd.CORE:
-            found.append(carried.pop())
+            networks = carried.pop()
+            found.append((rights[number],) if crossing.hides_left else networks)
         else:
             # What comes next sees the address of a gateway that hides the left side.
             found.append((rights[number],) if crossing.hides_left else crossing.left_networks(found[-1]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Truths about softwires: the rate of each end, with the tester as the other, and the faults of the frames that the end
-sends.
+"""Truths about the boxes of IPv4 as a service: the rate of each with the tester as the other one, and the faults of the
+frames that a box sends.
 
 What an end sends arrives in one direction alone, so a fault has the other direction's frames as its witness.
 """
@@ -8,51 +8,114 @@ What an end sends arrives in one direction alone, so a fault has the other direc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
+from natxy.addressing.port_sets import PortSet
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import Scale
-from natxy.calibration.truths.rates import highest_rate, limited
+from natxy.calibration.truths.rates import PHASE2_CONNECTIONS, highest_rate, limited
 from natxy.plan.model.terms import SoftwireEnd
 from natxy.results.trials import TrialKind
 
 WRONG_EVERY: Final = 50
+# A binding that was changed: in so many of each so many packets, the end does not know it yet.
+STALE: Final = {"every": 500, "frames": 20}
 _WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
 # A MAP domain whose subscribers share addresses (RFC 7597): 2^15 addresses, 2^5 port sets of each.
 _MILLION: Final = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2:10::/44", "ea_length": 20, "offset": 0}
+# 15 ranges of 64 ports (RFC 7597 §5.1), of which some gateways use the first one alone.
+_SET: Final = {"psid": 3, "psid_length": 6, "offset": 4}
+_PORTS: Final = PortSet(**_SET)
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """Holds a fault of the frames that an end sends: its settings, and what the tester counts.
+
+    `frames` of `every` have it, and come as `pieces` that are foreign, or as corrupt frames if there is no `kind`.
+    """
+
+    title: str
+    kind: str
+    settings: dict[str, Any]
+    every: int = WRONG_EVERY
+    frames: int = 1
+    pieces: int = 1
+
+
 _FAULTS: Final = {
-    "wrong_subscriber_every": ("wrong_softwire", "Another subscriber's softwire"),
-    "option_every": ("headers_in_softwire", "Options between the headers"),
-    "leak_every": ("not_in_softwire", "Plain IPv4 that leaks"),
-}
+    "wrong-softwire": _Fault(
+        "Another subscriber's softwire", "wrong_softwire", {"wrong_subscriber_every": WRONG_EVERY}
+    ),
+    "headers-in-softwire": _Fault(
+        "Options between the headers", "headers_in_softwire", {"option_every": WRONG_EVERY}
+    ),
+    "not-in-softwire": _Fault("Plain IPv4 that leaks", "not_in_softwire", {"leak_every": WRONG_EVERY}),
+    "interface-source": _Fault(
+        "Outer source of the interface", "wrong_softwire", {"interface_source_every": WRONG_EVERY}
+    ),
+    "stale-binding": _Fault("Stale bindings", "wrong_softwire", {"stale_binding": STALE}, **STALE),
+    "spent-hop-limit": _Fault("Outer hop limit not set", "spent_hop_limit", {"hop_limit_every": WRONG_EVERY}),
+    "inner-fragments": _Fault(
+        "Inner packets in fragments", "ipv4_fragment", {"inner_fragments_every": WRONG_EVERY}, pieces=2
+    ),
+    "outer-fragments": _Fault(
+        "Outer packets in fragments", "ipv6_fragment", {"outer_fragments_every": WRONG_EVERY}, pieces=2
+    ),
+}  # fmt: skip
 
 
 def softwires(scale: Scale) -> Iterator[Case]:
+    yield from _rates(scale)
+    yield from _port_sets(scale)
+    for end in SoftwireEnd:
+        for name, fault in _FAULTS.items():
+            yield _faulty(scale, end, name, fault)
+        yield _without_checksum(scale, end)
+
+
+def _rates(scale: Scale) -> Iterator[Case]:
+    """Yields a row for each box: a B4 or lwB4, lwAFTRs or border relays of MAP-E, AFTRs, a customer's edge, a CLAT."""
     search = {"procedure": "throughput", "search": scale.search(scale.rate_fps)}
-    ends: list[tuple[str, str, SoftwireEnd, dict[str, Any]]] = [
-        ("edge", "Edge of a softwire", SoftwireEnd.EDGE, {}),
-        ("core", "Core of a softwire", SoftwireEnd.CORE, {}),
-        ("core-256", "Core of 256 softwires", SoftwireEnd.CORE, {"subscribers": {}}),
-        ("core-million", "Core of a million softwires", SoftwireEnd.CORE, {"subscribers": _MILLION}),
-    ]
-    for name, title, end, subscribers in ends:
+    connections = {"connections": PHASE2_CONNECTIONS, "phase1_rate": scale.connections_cps}
+    of_set = connections | {"connections": len(_PORTS) // 2}
+    ends: list[tuple[str, str, SoftwireEnd | None, dict[str, Any], dict[str, Any]]] = [
+        ("softwire-edge", "Edge of a softwire", SoftwireEnd.EDGE, {}, {}),
+        ("softwire-core", "Core of a softwire", SoftwireEnd.CORE, {}, {}),
+        ("softwire-core-256", "Core of 256 softwires", SoftwireEnd.CORE, {}, {"subscribers": {}}),
+        ("softwire-core-million", "Core of a million softwires", SoftwireEnd.CORE, {}, {"subscribers": _MILLION}),
+        ("port-set-edge", "Edge with a port set", SoftwireEnd.EDGE, {"mode": "nat", "port_set": _SET}, of_set),
+        ("aftr", "AFTR", SoftwireEnd.CORE, {"mode": "nat"}, connections),
+        ("aftr-256", "AFTR of 256 softwires", SoftwireEnd.CORE, {"mode": "nat"}, connections | {"subscribers": {}}),
+        ("clat", "CLAT", None, {}, {"translation": "clat"}),
+    ]  # fmt: skip
+    for name, title, end, gateway, experiment in ends:
         yield Case(
-            f"softwire-{name}", title, limited(scale), search | subscribers, {"rate": highest_rate(scale)},
+            name, title, limited(scale, **gateway), search | experiment, {"rate": highest_rate(scale)},
             softwire_end=end,
         )  # fmt: skip
-    frames = round(scale.delays_fps * scale.trial_s)
-    at = {"procedure": "throughput", "search": {"min_rate": scale.delays_fps, "max_rate": scale.delays_fps}}
-    for end in SoftwireEnd:
-        for fault, (kind, title) in _FAULTS.items():
-            yield Case(
-                f"{end}-{kind.replace('_', '-')}", f"{title}, of the {end}", {"softwire": {fault: WRONG_EVERY}}, at,
-                counts={
-                    (TrialKind.TRAFFIC, kind): _about(frames // WRONG_EVERY),
-                    (TrialKind.TRAFFIC, "lost"): _about(frames // WRONG_EVERY),
-                    (TrialKind.TRAFFIC, "corrupt"): exactly(0),
+
+
+def _port_sets(scale: Scale) -> Iterator[Case]:
+    """Yields how many connections a subscriber gets to one destination: the ports of its set, or of the first range."""
+    rate_cps = scale.connections_cps / 10
+    for name, title, only_first, capacity in (
+        ("port-set", "Ports of a subscriber", False, len(_PORTS)),
+        ("first-range", "First range of a port set alone", True, len(_PORTS.ranges[0])),
+    ):
+        yield Case(
+            name, title, {"mode": "nat", "port_set": _SET, "first_range_only": only_first},
+            {
+                "procedure": {
+                    "name": "table-capacity", "initial_connections": 32, "max_connections": len(_PORTS),
+                    "beta": 0.9, "gamma": 0.9,
                 },
-                softwire_end=end,
-            )  # fmt: skip
+                "search": {"min_rate": rate_cps / 2, "max_rate": rate_cps, "error": rate_cps / 2},
+            },
+            {"capacity": exactly(capacity)},
+            softwire_end=SoftwireEnd.EDGE,
+        )  # fmt: skip
 
 
 def binding_check(scale: Scale) -> Iterator[Case]:
@@ -72,5 +135,35 @@ def binding_check(scale: Scale) -> Iterator[Case]:
             )  # fmt: skip
 
 
-def _about(frames: int) -> Expected:
-    return within(frames, 1, _WHY_COUNT)
+def _at(scale: Scale) -> dict[str, Any]:
+    """Returns a search of a single step."""
+    return {"procedure": "throughput", "search": {"min_rate": scale.delays_fps, "max_rate": scale.delays_fps}}
+
+
+def _faulty(scale: Scale, end: SoftwireEnd, name: str, fault: _Fault) -> Case:
+    frames = round(scale.delays_fps * scale.trial_s)
+    wrong = frames * fault.frames // fault.every
+    return Case(
+        f"{end}-{name}", f"{fault.title}, of the {end}", {"softwire": fault.settings}, _at(scale),
+        counts={
+            (TrialKind.TRAFFIC, fault.kind): within(fault.pieces * wrong, fault.pieces * fault.frames, _WHY_COUNT),
+            (TrialKind.TRAFFIC, "lost"): _about(wrong, fault.frames),
+            (TrialKind.TRAFFIC, "corrupt"): exactly(0),
+        },
+        softwire_end=end,
+    )  # fmt: skip
+
+
+def _without_checksum(scale: Scale, end: SoftwireEnd) -> Case:
+    wrong = round(scale.delays_fps * scale.trial_s) // WRONG_EVERY
+    direction = "forward" if end == SoftwireEnd.EDGE else "reverse"
+    return Case(
+        f"{end}-zero-checksum", f"UDP checksum removed, of the {end}",
+        {direction: {"zero_checksum_every": WRONG_EVERY}}, _at(scale),
+        counts={(TrialKind.TRAFFIC, name): _about(wrong) for name in ("corrupt", "lost")},
+        softwire_end=end,
+    )  # fmt: skip
+
+
+def _about(frames: int, tolerance: int = 1) -> Expected:
+    return within(frames, tolerance, _WHY_COUNT)

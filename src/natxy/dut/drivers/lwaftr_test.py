@@ -12,9 +12,9 @@ from natxy.dut.drivers.lwaftr import LwaftrGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd
 from natxy.system.machine_sysctls import MachineSysctls
 

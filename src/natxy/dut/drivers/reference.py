@@ -23,6 +23,7 @@ from natxy.engine.messages.reference import (
     GatewayLink,
     GatewayMode,
     GatewayOutages,
+    GatewayPortSet,
     GatewayRestart,
     GatewaySoftwire,
     GatewayTable,
@@ -36,13 +37,14 @@ from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressPlan, Softwire
-from natxy.plan.model.terms import TranslationKind
+from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.system.interrupts import dumped
 
 _MODES: Final = {
     TranslationKind.NAT64: GatewayMode.NAT64,
     TranslationKind.NAT46: GatewayMode.NAT46,
     TranslationKind.SIIT: GatewayMode.SIIT,
+    TranslationKind.CLAT: GatewayMode.CLAT,
 }
 
 
@@ -50,7 +52,10 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     """Runs natxy-reference beside the tester, on a core of the DUT."""
 
     name = "reference"
-    summary = "natxy-reference: forwarding, NAT44, NAT66, NAT64, NAT46 and SIIT with limits and faults that are exact"
+    summary = (
+        "natxy-reference: forwarding, NAT44, NAT66, NAT64, NAT46, SIIT, and either end of IPv4 as a service, with "
+        "limits and faults that are exact"
+    )
     position = 201
     # Different from the interfaces' own addresses, so that the kernel drops the frames at once and never answers them.
     macs: ClassVar = MappingProxyType({Side.LEFT: "02:00:00:00:00:31", Side.RIGHT: "02:00:00:00:01:31"})
@@ -181,21 +186,30 @@ def _mode(config: ReferenceConfig, addresses: AddressPlan) -> GatewayMode:
         return _MODES[addresses.translation.kind]
     if config.mode == ReferenceMode.FORWARD:
         return GatewayMode.FORWARD
-    return GatewayMode.NAT44 if addresses.right.dut.version == 4 else GatewayMode.NAT66
+    # An edge of softwires has IPv6 on its right, and none of a NAT66's addresses.
+    is_edge = addresses.softwire is not None and addresses.softwire.end == SoftwireEnd.EDGE
+    return GatewayMode.NAT44 if is_edge or addresses.right.dut.version == 4 else GatewayMode.NAT66
 
 
 def _translation(config: ReferenceConfig, addresses: AddressPlan) -> GatewayTranslation:
     """Returns the parts of a translation that its kind needs."""
     keeps = config.mode == ReferenceMode.NAT
     own = addresses.translation
-    mapped = own is not None and own.kind in {TranslationKind.NAT46, TranslationKind.SIIT}
-    prefixed = own is not None and own.kind in {TranslationKind.NAT64, TranslationKind.SIIT}
+    mapped = own is not None and own.kind != TranslationKind.NAT64
+    prefixed = own is not None and own.kind != TranslationKind.NAT46
     return GatewayTranslation(
         pool=addresses.public if keeps else None,
+        port_set=_port_set(config),
         port_choice=config.port_choice if keeps else None,
         prefix=own.prefix if own and prefixed else None,
         mappings=own.mappings if own and mapped else None,
     )
+
+
+def _port_set(config: ReferenceConfig) -> GatewayPortSet | None:
+    if config.port_set is None:
+        return None
+    return GatewayPortSet(**dict(config.port_set), first_range_only=config.first_range_only)
 
 
 def _softwire(config: ReferenceConfig, softwire: Softwire) -> GatewaySoftwire:

@@ -7,13 +7,13 @@ The program checks the same rules (engine/reference/). Some parts of a plan's fa
 from __future__ import annotations
 
 from enum import StrEnum
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 
 from pydantic import Field
 
 from natxy.engine.messages.common import IPAddress, IPNetwork, Message, Pair, Side
-from natxy.engine.messages.requests import SoftwireFormat
+from natxy.engine.messages.requests import SoftwireFormat, SubscriberRule
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.reference import PeriodicLoss, PortChoice, RateScope, Reordering
 from natxy.plan.model.addresses import AddressMapping
@@ -27,6 +27,7 @@ class GatewayMode(StrEnum):
     NAT64 = "nat64"
     NAT46 = "nat46"
     SIIT = "siit"
+    CLAT = "clat"
 
 
 class GatewayLink(Message):
@@ -39,8 +40,18 @@ class GatewayLink(Message):
     neighbors: list[IPAddress]
 
 
+class GatewayPortSet(Message):
+    """The ports of a set (RFC 7597 §5.1), or those of its first range."""
+
+    psid: int
+    psid_length: int
+    offset: int
+    first_range_only: bool = False
+
+
 class GatewayTranslation(Message):
     pool: IPNetwork | None = None
+    port_set: GatewayPortSet | None = None
     port_choice: PortChoice | None = None
     prefix: IPv6Network | None = None
     mappings: tuple[AddressMapping, ...] | None = None
@@ -65,6 +76,24 @@ class GatewaySoftwire(Message):
     wrong_subscriber_every: int | None = None
     option_every: int | None = None
     leak_every: int | None = None
+    interface_source_every: int | None = None
+    stale_binding: PeriodicLoss | None = None
+    hop_limit_every: int | None = None
+    inner_fragments_every: int | None = None
+    outer_fragments_every: int | None = None
+    accepts_any_subscriber: bool = False
+
+
+class GatewayMap(Message):
+    """The end of MAP-T that the gateway is, with its faults. `ipv4` has the subscribers' addresses."""
+
+    end: SoftwireEnd
+    subscribers: SubscriberRule
+    ipv4: IPv4Network
+    prefix: IPv6Network
+    wrong_subscriber_every: int | None = None
+    leak_every: int | None = None
+    stale_binding: PeriodicLoss | None = None
     accepts_any_subscriber: bool = False
 
 
@@ -85,6 +114,7 @@ class DirectionFaults(Message):
     reorder: Reordering | None = None
     corrupt_checksum_every: int | None = None
     wrong_port_every: int | None = None
+    zero_checksum_every: int | None = None
 
 
 class GatewayOutages(Message):
@@ -109,6 +139,7 @@ class GatewayApply(Message):
     translation: GatewayTranslation | None = None
     table: GatewayTable | None = None
     softwire: GatewaySoftwire | None = None
+    map: GatewayMap | None = None
     truth: GatewayTruth
 
 

@@ -80,11 +80,11 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
 
 def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
     """Refuses port sets of anything but one IPv4 address."""
-    families = experiment.families_of_links[1:]
-    for (hop_at, hop), family in zip(experiment.gateway.located_hops, families, strict=False):
-        if not isinstance(hop, NftablesConfig) or hop.port_set is None:
+    forms = experiment.forms_of_links[1 + int(experiment.gateway.boxes[0].is_played) :]
+    for (hop_at, hop), form in zip(experiment.gateway.located_hops, forms, strict=False):
+        if not isinstance(hop, NftablesConfig | ReferenceConfig) or hop.port_set is None:
             continue
-        if family == Family.IPV6:
+        if form.family == Family.IPV6 and not form.in_softwire:
             text = "a port set is that of an IPv4 address; remove it, or measure IPv4"
         elif (pool := experiment.addresses.pool) and pool.num_addresses > 1:
             text = f"a port set is that of one address, and the pool {pool} has more; remove one of the two"

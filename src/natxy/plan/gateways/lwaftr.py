@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.gateways.neighbors import NeighborsModel
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 
 _MOST_SUBSCRIBERS: Final = 65_536

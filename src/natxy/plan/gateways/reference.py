@@ -8,9 +8,11 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_destination
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel, Shorthand
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Count, Duration
 
@@ -19,7 +21,7 @@ _MOST_SUBSCRIBERS: Final = 1 << 32
 
 
 class ReferenceMode(StrEnum):
-    """`forward`: a router, or a stateless translator with `translation: siit`.
+    """`forward`: a router, or a stateless translator with `translation: siit` or `clat`.
 
     `nat`: NAT44 or NAT66, or with a `translation` NAT64 or NAT46, with a connection tracking table.
     """
@@ -47,9 +49,9 @@ class PortChoice(StrEnum):
 
 class PeriodicLoss(PlanModel):
     every: Count
-    """Number of frames from one loss to the next."""
+    """Number of frames from one fault to the next."""
     frames: Count = 1
-    """Number of frames lost at the end of each `every`."""
+    """Number of frames with the fault at the end of each `every`."""
 
     @model_validator(mode="after")
     def _within_the_period(self) -> PeriodicLoss:
@@ -93,6 +95,8 @@ class Faults(PlanModel):
     """Every n-th frame has a wrong port and a right checksum."""
     corrupt_checksum_every: Count | None = None
     """Every n-th frame has a wrong UDP checksum."""
+    zero_checksum_every: Count | None = None
+    """Every n-th frame has a UDP checksum of 0, which over IPv6 is wrong."""
     duplicate_every: Count | None = None
     """Every n-th frame is sent twice."""
     reorder: Reordering | None = None
@@ -128,6 +132,16 @@ class SoftwireFaults(PlanModel):
     """Every n-th packet has a header of options between its two IP headers, as Linux adds by default."""
     leak_every: Count | None = None
     """Every n-th packet leaves as plain IPv4."""
+    interface_source_every: Count | None = None
+    """Every n-th packet has the address of the gateway's interface as its outer source."""
+    stale_binding: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
+    """Packets at regular intervals have an end that their subscriber has no more, {every, frames}."""
+    hop_limit_every: Count | None = None
+    """Every n-th packet has an outer hop limit of 1."""
+    inner_fragments_every: Count | None = None
+    """Every n-th packet is cut into two before it gets an outer header."""
+    outer_fragments_every: Count | None = None
+    """Every n-th packet is cut into two with its outer header."""
     accepts_any_subscriber: bool = False
     """Packets are taken out although the subscriber's end is not that of the inner address and port."""
 
@@ -161,6 +175,10 @@ class ReferenceConfig(LimitsModel):
     """The frame of every n-th new connection is forwarded, but no state is kept."""
     port_choice: PortChoice = PortChoice.PRESERVE
     """Port of a new connection: `preserve`, the host's own if it is free, or `random`."""
+    port_set: PortSetModel | None = None
+    """Ports that NAT gives, each of them, as the customer's end of lw4o6, MAP-E or MAP-T; default: 1024 to 65535."""
+    first_range_only: bool = False
+    """NAT gives only the ports of the set's first range."""
     forward: Faults = Faults()
     """Faults from left to right."""
     reverse: Faults = Faults()
@@ -168,9 +186,17 @@ class ReferenceConfig(LimitsModel):
     softwire: SoftwireFaults | None = None
     """Faults as an end of softwires; default: none."""
 
+    @model_validator(mode="after")
+    def _gives_ports(self) -> ReferenceConfig:
+        if self.port_set and self.mode != ReferenceMode.NAT:
+            raise ValueError("a router gives no ports; remove `port_set`, or give `mode: nat`")
+        if self.first_range_only and not self.port_set:
+            raise ValueError("`first_range_only` is the fault of a port set; give a `port_set`, or remove it")
+        return self
+
     @property
     def softwire_ends(self) -> frozenset[SoftwireEnd]:
-        return frozenset() if self.keeps_connections else frozenset(SoftwireEnd)
+        return frozenset(SoftwireEnd)
 
     @property
     def most_subscribers(self) -> int:
@@ -183,6 +209,14 @@ class ReferenceConfig(LimitsModel):
     @property
     def keeps_connections(self) -> bool | None:
         return self.mode == ReferenceMode.NAT
+
+    @property
+    def own_ports(self) -> PortSet | None:
+        return self.port_set.ports if self.port_set else None
+
+    @property
+    def ports_of_address(self) -> int:
+        return len(self.own_ports) if self.own_ports else super().ports_of_address
 
     def ports_needed(self, need: TableNeed, kind: TranslationKind | None) -> int | None:
         return ports_per_destination(need) if self.keeps_connections else None
@@ -202,4 +236,4 @@ class ReferenceConfig(LimitsModel):
     def translations(self) -> frozenset[TranslationKind | None]:
         if self.mode == ReferenceMode.NAT:
             return frozenset({None, TranslationKind.NAT64, TranslationKind.NAT46})
-        return frozenset({None, TranslationKind.SIIT})
+        return frozenset({None, TranslationKind.SIIT, TranslationKind.CLAT})
