@@ -4,6 +4,7 @@ them, dissected by Scapy, packets in the wrong softwire, and what stays of a gat
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv6Address
@@ -223,8 +224,9 @@ def test_each_subscriber_of_a_core_has_its_own_softwire(
     assert (binding.sent, binding.passed) == (16, spoofed)
 
 
-def state_of(place: Transport) -> str:
-    """Returns all that a core changes in its namespace."""
+def state_of(place: Transport) -> list[str]:
+    """Returns all that a core changes in its namespace, line by line, once it has settled: the kernel tries an address
+    before the address is there for good."""
     commands = (
         "ip -o link",
         "ip -o address",
@@ -234,7 +236,13 @@ def state_of(place: Transport) -> str:
         "tc qdisc",
         "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding",
     )
-    return place.run(["sh", "-c", "; ".join(commands)]).stdout
+    found: list[str] = []
+    for _ in range(20):
+        before, found = found, place.run(["sh", "-c", "; ".join(commands)]).stdout.splitlines()
+        if found == before and not any("tentative" in line for line in found):
+            return found
+        time.sleep(0.5)
+    raise AssertionError("\n".join(found))
 
 
 @pytest.mark.parametrize("core", ["lwaftr", TUNNEL], ids=["lwaftr", "softwire"])

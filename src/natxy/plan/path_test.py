@@ -493,9 +493,9 @@ def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv
         ),
         (
             ("tester", "lwaftr"),
-            {"subscribers": {"ipv4": "172.16.0.0/15", "ipv6": "fd00:2::/32"}},
+            {"subscribers": {"ipv4": "172.16.0.0/17", "ipv6": "fd00:2::/32"}},
             "subscribers",
-            "lwaftr takes at most 65,536 subscribers",
+            "lwaftr takes at most 16,384 subscribers, not 32,768",
         ),
         (("lwaftr", "softwire"), DS_LITE, "translation", "do not fit together; choose another order"),
         (

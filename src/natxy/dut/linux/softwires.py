@@ -14,8 +14,8 @@ from natxy.plan.model.terms import SoftwireEnd
 HOP_LIMIT: Final = 64
 """The hop limit of the outer header, the kernel's own."""
 _TIMEOUT_S: Final = 30.0
-# Each of 65,536 routes takes less, on a slow machine too.
-_COMMAND_S: Final = 0.005
+# Each of many routes and filters takes less, in a slow virtual machine on a busy machine, too.
+_COMMAND_S: Final = 0.02
 _OUTER_HEADER_BYTES: Final = 40
 
 

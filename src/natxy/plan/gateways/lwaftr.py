@@ -9,7 +9,7 @@ from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 
-_MOST_SUBSCRIBERS: Final = 65_536
+_MOST_SUBSCRIBERS: Final = 16_384
 # With the longest offset a subscriber has as many ranges of ports.
 _MOST_RANGES_OF_ONE: Final = 1 << 15
 
