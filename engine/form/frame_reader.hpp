@@ -185,7 +185,7 @@ class KnownFrame {
 
   /// Returns the same for four frames, of which `words` are the words that Words<L> describes.
   template <Layout L, std::size_t kCount>
-  [[nodiscard]] FourWords subscriber_differences(const std::array<FourWords, kCount>& words) const {
+  [[nodiscard, gnu::always_inline]] FourWords subscriber_differences(const std::array<FourWords, kCount>& words) const {
     using In = Words<L>;
     // Numbers, with the first byte as the highest.
     const FourWords end = swapped_bytes(words[In::kAddressesEnd]);
@@ -196,8 +196,8 @@ class KnownFrame {
     const FourWords last = swapped_bytes(words[kAt + 2]);
     if constexpr (L.mapped != Mapped::none) {
       const FourWords address = last >> 32;
-      const FourWords high = subscribers_.high_of(address, port);
-      const FourWords low = subscribers_.low_of(address, port);
+      const FourWords high = subscribers_.computed_high_of(address, port);
+      const FourWords low = subscribers_.computed_low_of(address, port);
       return ((first & 0xFFFF) ^ high >> 48) | (middle ^ (high << 16 | low >> 48)) | (last >> 16 ^ (low & kMask48)) |
              subscribers_.ports.differences(port);
     } else {

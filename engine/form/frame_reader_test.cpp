@@ -211,8 +211,8 @@ TEST(FrameReader, ReadsTheFramesOfHomesWithTheSameAddress) {
       if constexpr (L.outer != Outer::none) {
         const FrameWriter<L> writer(form, {.size = 128, .stream = kStream, .run_id = kRun, .softwire = homes});
         std::vector<Bytes> written(7, Bytes(124));
-        std::vector<std::uint8_t*> starts;
-        for (Bytes& each : written) starts.push_back(each.data());
+        std::vector<std::uint8_t*> starts(written.size());
+        std::ranges::transform(written, starts.begin(), [](Bytes& each) { return each.data(); });
         TupleLanes<Family::ipv4> lanes;
         for (std::size_t i = 0; i < 7; ++i) lanes.set(i, up ? kOfHome : kOfHome.swapped());
         Lanes<std::uint64_t> numbers;

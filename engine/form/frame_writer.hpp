@@ -126,8 +126,14 @@ class FrameWriter {
   /// Inserts a subscriber's IPv6 address at offset `kAt`.
   template <std::size_t kAt, class Word>
   static void put_subscriber(const SubscriberRule& rule, Words<Word>& words, const Word& address, const Word& port) {
-    put<kAt, 8>(words, rule.high_of(address, port));
-    put<kAt + 8, 8>(words, rule.low_of(address, port));
+    if constexpr (L.mapped != Mapped::none) {
+      // Those of mapped frames have no table.
+      put<kAt, 8>(words, rule.computed_high_of(address, port));
+      put<kAt + 8, 8>(words, rule.computed_low_of(address, port));
+    } else {
+      put<kAt, 8>(words, rule.high_of(address, port));
+      put<kAt + 8, 8>(words, rule.low_of(address, port));
+    }
   }
 
   /// Returns whether the first 80 bits of the source addresses are the same in all frames, and so for the destinations.

@@ -15,7 +15,7 @@ struct Softwire {
   uint128 core = 0;
   SubscriberRule subscribers;
   // The address that the packets of all subscribers have; none: their own. Then their own only gives their ends.
-  std::optional<std::uint32_t> inner_address{};
+  std::optional<std::uint32_t> inner_address;
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
   std::uint32_t flow_label = 0;

@@ -49,15 +49,20 @@ struct SubscriberRule {
   /// Returns the first half of the address for one number of each kind, or for a vector of each.
   template <class Word>
   [[nodiscard]] Word high_of(const Word& address, const Word& port) const {
-    const Word bits = ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
-    return table == nullptr ? high + bits : looked_up(bits, &AddressHalves::high);
+    return table == nullptr ? computed_high_of(address, port) : looked_up(bits_of(address, port), &AddressHalves::high);
   }
   template <class Word>
   [[nodiscard]] Word low_of(const Word& address, const Word& port) const {
-    if (table != nullptr) {
-      const Word bits = ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
-      return looked_up(bits, &AddressHalves::low);
-    }
+    return table == nullptr ? computed_low_of(address, port) : looked_up(bits_of(address, port), &AddressHalves::low);
+  }
+
+  /// Returns the same without a table.
+  template <class Word>
+  [[nodiscard]] Word computed_high_of(const Word& address, const Word& port) const {
+    return high + bits_of(address, port);
+  }
+  template <class Word>
+  [[nodiscard]] Word computed_low_of(const Word& address, const Word& port) const {
     // Without a branch: a vector has none.
     const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
     return low + (((address << 16) + psid_of(port)) & all);
@@ -97,6 +102,10 @@ struct SubscriberRule {
     } else {
       return Word{table[numbers[0]].*half, table[numbers[1]].*half, table[numbers[2]].*half, table[numbers[3]].*half};
     }
+  }
+  template <class Word>
+  [[nodiscard]] Word bits_of(const Word& address, const Word& port) const {
+    return ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
   }
   template <class Word>
   [[nodiscard]] Word psid_of(const Word& port) const {

@@ -14,7 +14,10 @@ namespace natxy {
 class TupleReader {
  public:
   TupleReader(Form form, const Mapping& mapping)
-      : layout_{layout_of(form, Family::ipv4)}, prefix_{mapping.prefix}, ip_to_ipv6_{layout_.outer_bytes()} {}
+      : prefix_{mapping.prefix},
+        mapped_{mapped_of(form) != Mapped::none},
+        from_edge_{layout_of(form, Family::ipv4).from_edge()},
+        ip_to_ipv6_{layout_of(form, Family::ipv4).outer_bytes()} {}
 
   /// Returns whether the frames of a form are such.
   static bool is_needed(Form form, const Softwire& softwire) {
@@ -23,23 +26,24 @@ class TupleReader {
 
   /// `datagram` is that of a frame of the stream, with nothing between its headers.
   [[nodiscard]] Tuple<Family::ipv4> tuple(const Datagram& datagram) const {
-    const std::uint8_t* source = datagram.ip - ip_to_ipv6_ + 8;
-    const std::uint8_t* destination = source + sizeof(uint128);
-    const auto subscriber = SubscriberRule::address_in(load_be64((layout_.from_edge() ? source : destination) + 8));
-    Tuple<Family::ipv4> tuple = datagram.tuple<Family::ipv4>();
-    if (layout_.mapped != Mapped::none) {
-      const std::uint8_t* far = layout_.from_edge() ? destination : source;
-      const std::uint64_t host = prefix_.address_in(load_be64(far), load_be64(far + 8));
-      tuple.source = tuple.destination = static_cast<std::uint32_t>(host);
-    }
-    (layout_.from_edge() ? tuple.source : tuple.destination) = static_cast<std::uint32_t>(subscriber);
-    return tuple;
+    const std::uint8_t* ipv6 = datagram.ip - ip_to_ipv6_;
+    const std::uint64_t identifier = load_be64(ipv6 + (from_edge_ ? 16 : 32));
+    const auto subscriber = static_cast<std::uint32_t>(SubscriberRule::address_in(identifier));
+    const std::uint32_t other =
+        mapped_ ? far_host(ipv6 + (from_edge_ ? 24 : 8)) : load_be32(datagram.ip + (from_edge_ ? 16 : 12));
+    return {from_edge_ ? subscriber : other, from_edge_ ? other : subscriber, load_be16(datagram.udp),
+            load_be16(datagram.udp + 2)};
   }
 
  private:
-  Layout layout_;
+  [[nodiscard]] std::uint32_t far_host(const std::uint8_t* address) const {
+    return static_cast<std::uint32_t>(prefix_.address_in(load_be64(address), load_be64(address + 8)));
+  }
+
   EmbeddingPrefix prefix_;
-  std::size_t ip_to_ipv6_;  // from the IP header with the ports' addresses back to the IPv6 header
+  bool mapped_;
+  bool from_edge_;
+  std::size_t ip_to_ipv6_;  // how far the IPv6 header is before the header of the packet in it
 };
 
 }  // namespace natxy

@@ -78,6 +78,23 @@ class StateTable {
     for (std::size_t i = 0; i < indexes.size(); ++i) record(indexes[i], datagram_of(i).template tuple<F>());
   }
 
+  /// Stores the tuple `tuple_of(i)` as connection `indexes[i]` for each i. All are below `size()`.
+  template <class TupleOf>
+  void record_all(std::span<const std::uint64_t> indexes, const TupleOf& tuple_of) {
+    if constexpr (kLeavesOut) {
+      for (std::size_t i = 0; i < indexes.size(); ++i) record(indexes[i], tuple_of(i));
+    } else {
+      // The compiler does not have to reload local copies after other stores.
+      StateEntry* const entries = entries_;
+      const std::uint32_t mark = epoch_;
+      for (std::size_t i = 0; i < indexes.size(); ++i) {
+        StateEntry& entry = entries[indexes[i]];
+        prefetch_ahead(entry);
+        entry = EntryForm<F>::entry_of(tuple_of(i), mark);
+      }
+    }
+  }
+
   [[nodiscard]] bool is_established(std::uint64_t index) const { return entries_[index].mark / 2 == epoch_ / 2; }
   [[nodiscard]] Tuple<F> at(std::uint64_t index) const {
     const StateEntry& entry = entries_[index];

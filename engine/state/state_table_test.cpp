@@ -132,6 +132,8 @@ void expect_what_was_recorded(std::uint64_t seed) {
       }
       if (indexes.size() == 1) {
         table.record(indexes.front(), tuples.front());
+      } else if (random() % 2 == 0) {
+        table.record_all(std::span(indexes), [&](std::size_t i) { return tuples[i]; });
       } else {
         record_burst(table, indexes, tuples);
       }

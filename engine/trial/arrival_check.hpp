@@ -59,9 +59,16 @@ template <Family F>
 void record_arrivals(StateTable<F>& table, std::span<const std::uint64_t> indexes, const Arrivals& arrivals) {
   if (arrivals.tuples == nullptr && arrivals.udp_at == arrivals.ip_at + ip_bytes(F)) {
     table.record_plain(indexes, [&](std::size_t i) { return arrivals.datagram(i); });
-  } else {
-    for (std::size_t i = 0; i < indexes.size(); ++i) table.record(indexes[i], arrivals.tuple<F>(i));
+    return;
   }
+  if constexpr (F == Family::ipv4) {
+    if (arrivals.tuples != nullptr) {
+      const TupleReader tuples = *arrivals.tuples;
+      table.record_all(indexes, [&](std::size_t i) { return tuples.tuple(arrivals.datagram(i)); });
+      return;
+    }
+  }
+  table.record_all(indexes, [&](std::size_t i) { return arrivals.tuple<F>(i); });
 }
 
 /// Phase 1: records the tuple with which connection `sequence` arrives in the state table (RFC 9693 §4.2).

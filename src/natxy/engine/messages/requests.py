@@ -153,8 +153,9 @@ class SoftwireFormat(Message):
     puts the address into the `identifier`, from which it is read on arrival.
 
     With a `table`, the bits that `subscribers` places in the first half of an address are instead the number of the
-    subscriber's address in the table (lw4o6, RFC 7596); there is no `identifier` then. The other fields are those of the
-    outer header of frames that are sent.
+    subscriber's address in the table (lw4o6, RFC 7596); there is no `identifier` then.
+
+    The other fields are those of the outer header of frames that are sent.
     """
 
     core: IPv6Address
