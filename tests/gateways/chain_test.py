@@ -505,7 +505,8 @@ def test_the_ports_of_a_subscriber_are_counted_in_the_set_and_outside(tmp_path: 
     found = {each.planned.name: each.repetitions[0] for each in run.experiments}
     whole = found["whole"].figures
     assert (whole["connections"], whole["ports"], whole["ranges"], whole["outside"]) == (252, 100, 100, 0)
-    assert whole["several"] and 252 < whole["several"] <= 4 * 252
+    assert whole["several"]
+    assert 252 < whole["several"] <= 4 * 252
     assert found["first"].figures == {
         "connections": 4,
         "several": 16,
@@ -517,5 +518,6 @@ def test_the_ports_of_a_subscriber_are_counted_in_the_set_and_outside(tmp_path: 
     # A host keeps its own port where the NAT has all.
     outside = found["outside"].figures
     assert (outside["connections"], outside["several"]) == (315, 1260)
-    assert outside["outside"] and outside["outside"] > 0.9 * 1575
+    assert outside["outside"]
+    assert outside["outside"] > 0.9 * 1575
     assert "that the subscriber does not have" in found["outside"].reason
