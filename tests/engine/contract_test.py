@@ -83,6 +83,7 @@ REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
             "ends_early": True,
             "limits": {"max_overrun_ratio": 0.5, "overrun_floor_s": 0.5, "max_pause_s": 0.5, "link_may_fall": True},
             "delay_histogram": True,
+            "list_ports": True,
             "begin_at_ns": 5,
         },
     ),

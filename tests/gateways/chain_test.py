@@ -401,3 +401,90 @@ def test_a_gateway_that_lets_nothing_pass_is_named(tmp_path: Path) -> None:
     assert "command: a firewall on the DUT drops the frames (`nft ip mine f: udp sport 1000-1099 drop`)" in (
         run.experiments[0].reason
     )
+
+
+def quick(*experiments: dict[str, Any]) -> str:
+    """Returns a plan of these experiments, each with a short trial."""
+    timing = {"preset": "lab", "trial": "200ms", "max_pause": "20ms", "overrun_floor": "20ms"}
+    defaults = {"max_invalid": 20}
+    return json.dumps({"name": "p", "repeat": 1, "timing": timing, "defaults": defaults, "experiments": [*experiments]})
+
+
+@needs.SEG6
+def test_spoofed_frames_fail_no_trial_and_a_gateway_that_checks_lets_none_pass(tmp_path: Path) -> None:
+    check = {"procedure": {"name": "binding-check", "spoofed": "20%"}, "rate": "2k"}
+    (tmp_path / "plan.yaml").write_text(
+        quick(
+            {"name": "any", "gateway": chain("tester", "softwire"), "subscribers": SHARED | {"offset": 0}, **check},
+            {"name": "checks", "gateway": chain("tester", checking("{left}")), **check},
+            {"name": "edge", "gateway": chain(checking("{right}"), "tester"), "directions": "forward", **check},
+        )
+    )
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=lambda run: "")
+    for experiment in run.experiments:
+        [repetition] = experiment.repetitions
+        frames = 2000 * 0.2
+        assert repetition.figures == {
+            "passed": 100 if experiment.planned.name == "any" else 0,
+            "spoofed": 0.2 * frames,
+            "lost_alone": 0,
+            "lost_beside": 0,
+        }
+        assert ("does not check" in repetition.reason) == (experiment.planned.name == "any")
+        assert {trial.verdict for _, _, trial in experiment.all_trials if not trial.undecided} == {Verdict.PASS}
+
+
+SET: Final = {"psid": 9, "psid_length": 8}
+"""Has 63 ranges of 4 ports, from 1060 on (RFC 7597 §5.1): 6 bits, the PSID, 2 bits."""
+
+
+def first_range_alone() -> dict[str, Any]:
+    """Returns a NAT of which connections get the ports of the set's first range."""
+    rule = "oifname {right} meta l4proto udp snat to 100.64.1.1:1060-1063;"
+    return {
+        "driver": "command",
+        "stateful": True,
+        "masquerades": True,
+        "apply": [
+            ["sysctl", "-qw", "net.ipv4.ip_forward=1"],
+            ["nft", "table ip mine { chain p { type nat hook postrouting priority 100; " + rule + " }; }"],
+        ],
+        "remove": [["nft", "add table ip mine; delete table ip mine"]],
+        "clear": [["conntrack", "-F"]],
+        "count": ["conntrack", "-C"],
+    }
+
+
+@needs.SEG6
+def test_the_ports_of_a_subscriber_are_counted_in_the_set_and_outside(tmp_path: Path) -> None:
+    def ports(name: str, nat: Any, **procedure: Any) -> dict[str, Any]:
+        own = {"name": "port-set"} | procedure
+        return {"name": name, "gateway": chain(nat, "softwire", "tester"), "procedure": own, "rate": "2k"}
+
+    (tmp_path / "plan.yaml").write_text(
+        quick(
+            ports("whole", {"driver": "nftables", "port_set": SET}),
+            ports("first", first_range_alone(), port_set=SET),
+            ports("outside", "nftables", port_set=SET),
+        )
+    )
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=lambda run: "")
+    found = {each.planned.name: each.repetitions[0] for each in run.experiments}
+    whole = found["whole"].figures
+    assert (whole["connections"], whole["ports"], whole["ranges"], whole["outside"]) == (252, 100, 100, 0)
+    assert whole["several"]
+    assert 252 < whole["several"] <= 4 * 252
+    assert found["first"].figures == {
+        "connections": 4,
+        "several": 16,
+        "ports": pytest.approx(100 * 4 / 252),
+        "ranges": pytest.approx(100 / 63),
+        "outside": 0,
+    }
+    assert "4 of 252, in 1 of 63 ranges: the first one alone, 1060 to 1063" in found["first"].reason
+    # A host keeps its own port where the NAT has all.
+    outside = found["outside"].figures
+    assert (outside["connections"], outside["several"]) == (315, 1260)
+    assert outside["outside"]
+    assert outside["outside"] > 0.9 * 1575
+    assert "that the subscriber does not have" in found["outside"].reason

@@ -48,8 +48,9 @@ class Binding:
 
 
 def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
-    """Finds out what the end of a softwire does with packets of others; None if the tester plays no end of one."""
-    if experiment.softwire is None:
+    """Finds out what the end of a softwire does with packets of others; None if the tester plays no end of one, and for
+    a model, whose settings say it."""
+    if experiment.softwire is None or experiment.gateway.in_virtual_time:
         return None
     return Binding(experiment.title, experiment.forms_of_ports[0].in_softwire, *send_spoofed(engine, experiment))
 

@@ -13,7 +13,7 @@ from natxy.plan.procedures.port_set import PortSetConfig
 
 def check_port_set(experiment: Experiment, location: Location) -> Iterator[Problem]:
     own, gateways = experiment.procedure, experiment.gateway.own_ports
-    if not isinstance(own, PortSetConfig):
+    if not isinstance(own, PortSetConfig) or experiment.gateway.keeps_connections is False:
         return
     at = (*location, "procedure")
     ports = own.ports_of(gateways)

@@ -94,7 +94,7 @@ class SimulatedConfig(LimitsModel):
     port_set: PortSetModel | None = None
     """Ports of the public address that connections get; default: the table is the only limit."""
     first_range_only: bool = False
-    """Of `port_set`, only the first range is used."""
+    """Use the first range of `port_set` alone."""
     ports_outside: Annotated[int, Field(ge=0, le=1024)] = 0
     """Ports, the lowest of all, that connections get beside those of `port_set`."""
     spoofed_ratio: Ratio = 0.0

@@ -102,6 +102,7 @@ def test_a_maximum_rate_is_the_plans_or_else_the_lines(name: str) -> None:
 def test_who_takes_and_who_supplies_a_field() -> None:
     assert takers("rate") == [
         "latency", "single-tag-latency", "pdv", "ipdv", "back-to-back", "system-recovery", "reset",
+        "binding-check", "port-set",
     ]  # fmt: skip
     assert takers("frame_size") == [], "a field of all procedures"
     assert suppliers("rate") == ["throughput"]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what is said of plans for `port-set` and `binding-check` that cannot be carried out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from natxy.plan.model.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+
+SET = {"psid": 3, "psid_length": 6}
+NAT = {"driver": "nftables", "port_set": SET}
+
+
+def problems(**fields: Any) -> dict[str, str]:
+    """Returns the text of each problem by its place in the experiment."""
+    plan = {"name": "p", "timing": "lab", "experiments": [{"name": "x", "rate": "20k"} | fields]}
+    try:
+        resolve(Plan.model_validate(plan))
+    except PlanProblems as refused:
+        return {".".join(map(str, each.location[2:])): each.message for each in refused.problems}
+    return {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gateway": NAT},
+        {"gateway": "nftables", "procedure": {"name": "port-set", "port_set": SET}},
+        {"gateway": {"driver": "chain", "gateways": [NAT, "softwire", "tester"]}},
+        {"gateway": {"driver": "chain", "gateways": [NAT, "tayga", "tayga"]}},
+    ],
+)
+def test_a_port_set_is_the_gateways_or_the_procedures(fields: dict[str, Any]) -> None:
+    assert problems(**{"procedure": "port-set"} | fields) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "at", "text"),
+    [
+        ({"gateway": "nftables"}, "procedure.port_set", "nftables names no port set"),
+        (
+            {"gateway": NAT, "procedure": {"name": "port-set", "port_set": SET | {"psid": 4}}},
+            "procedure.port_set",
+            "the gateway has another",
+        ),
+        (
+            {"gateway": NAT, "ports": {"source": "1024-2000"}},
+            "ports.source",
+            "977 source ports are fewer than the 1,260",
+        ),
+        ({"gateway": NAT, "ports": {"destination": "7-9"}}, "ports.destination", "3 are fewer than the procedure's 4"),
+        (
+            {"gateway": NAT, "rate": 100},
+            "rate",
+            "those of nftables end after 30 s: give a higher rate, or a `udp_timeout_s`",
+        ),
+        ({"gateway": "linux-forward"}, "gateway", "keeps no connections"),
+    ],
+)
+def test_what_a_port_set_lacks_is_named(fields: dict[str, Any], at: str, text: str) -> None:
+    found = problems(**{"procedure": "port-set"} | fields)
+    assert text in found[at]
+
+
+@pytest.mark.parametrize(
+    ("gateways", "refused"),
+    [(["tester", "softwire"], False), (["softwire", "tester"], False), (["softwire", "softwire"], True)],
+)
+def test_spoofed_frames_need_an_end_that_the_tester_plays(gateways: list[str], refused: bool) -> None:
+    found = problems(procedure="binding-check", gateway={"driver": "chain", "gateways": gateways})
+    assert ("the tester has to play one end of a softwire" in found.get("gateway", "")) == refused
+    assert refused or not found
+
+
+@pytest.mark.parametrize("share", ["0.1%", 0])
+def test_too_few_spoofed_frames_are_refused(share: Any) -> None:
+    with pytest.raises(ValueError, match=r"expected 0\.2% to 100 %"):
+        problems(procedure={"name": "binding-check", "spoofed": share}, gateway="nftables")
+
+
+def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
+    def search(**own: Any) -> object:
+        whole = {"name": "x", "procedure": "binding-check", "rate": "1k", **own}
+        whole["gateway"] = {"driver": "chain", "gateways": ["tester", "softwire"]}
+        return resolve(Plan.model_validate({"name": "p", "experiments": [whole]})).experiments[0].search
+
+    assert search() is None
+    assert search(search={"max_rate": "1M"}) is not None
