@@ -64,9 +64,12 @@ def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     many frames were sent, and how many arrived on the other side."""
     probe = probe_of(experiment)
     side = Side.LEFT if experiment.forms_of_ports[0].in_softwire else Side.RIGHT
-    if probe.connections and side == Side.LEFT:
+    if probe.connections:
         request = establish_request(probe, PROBE_FPS, SEED)
-    else:
+        if side == Side.RIGHT:
+            # Replies are those of connections, which only a probed path has made before.
+            engine.run_trial(request)
+    if not probe.connections or side == Side.RIGHT:
         request = traffic_request(probe, PROBE_FPS, SEED, frames=FRAMES)
     spoofed = [_spoofed(stream) for stream in request.streams if stream.source == side]
     result = engine.run_trial(request.model_copy(update={"streams": spoofed}))
