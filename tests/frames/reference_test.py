@@ -186,6 +186,11 @@ SIIT: Final = {
     "mappings": [{"ipv4": "198.18.0.0/24", "ipv6": "2001:2:0:1::/120"}],
 }
 
+CLAT: Final = {
+    "prefix": "2001:2:0:64::/96",
+    "mappings": [{"ipv4": "10.0.0.0/24", "ipv6": "2001:2:0:46::a00:0/120"}],
+}
+
 # Mode, translation, source and destination on the left, source and destination on the right.
 WAYS: Final = [
     ("forward", None, ("10.0.0.2", "198.19.0.2"), ("10.0.0.2", "198.19.0.2")),
@@ -197,12 +202,13 @@ WAYS: Final = [
     ("nat64", NAT64, ("fd00:2::2", "2001:2:0:8000::2"), ("fd00:2::2", "2001:2:0:8000::2")),
     ("nat46", NAT46, ("10.0.0.2", "198.19.3.4"), ("2001:2:0:8000::1", "2001:2:0:8001::304")),
     ("siit", SIIT, ("2001:2:0:1::7", "2001:2:0:64::c613:2"), ("198.18.0.7", "198.19.0.2")),
+    ("clat", CLAT, ("10.0.0.7", "198.19.0.2"), ("2001:2:0:46::a00:7", "2001:2:0:64::c613:2")),
 ]
 
 
 def settings_of(mode: str, translation: dict[str, Any] | None) -> dict[str, Any]:
     settings: dict[str, Any] = {} if translation is None else {"translation": translation}
-    return settings if mode in ("forward", "siit") else {**settings, "table": {"capacity": 1000}}
+    return settings if mode in ("forward", "siit", "clat") else {**settings, "table": {"capacity": 1000}}
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0]}-{way[2][1]}")
@@ -421,6 +427,80 @@ def test_frames_are_delayed(bed: Bed) -> None:
     takes_at_most(2, half_arrived)
 
 
+# RFC 7599, Appendix A, Examples 1 and 2: the subscriber 192.0.2.18 with PSID 0x34, and a host that is none.
+SUBSCRIBER: Final = ("192.0.2.18", 1232, "2001:db8:12:3400:0:c000:212:34")
+FAR: Final = ("10.2.3.4", 80, "2001:db8:ffff:0:a:203:400:0")
+RULE: Final = {
+    "address": "2001:db8::", "address_mask": 0xFF, "address_shift": 16, "psid_mask": 0xFF, "psid_drop": 2,
+    "psid_shift": 8, "identifier": True,
+}  # fmt: skip
+MAP: Final = {"subscribers": RULE, "ipv4": "192.0.2.0/24", "prefix": "2001:db8:ffff::/64"}
+
+
+@pytest.mark.parametrize("end", ["edge", "core"])
+def test_an_end_of_map_t_has_the_addresses_of_rfc_7599(bed: Bed, end: str) -> None:
+    bed.apply(map={"end": end, **MAP})
+    plain, mapped = ("left", "right") if end == "edge" else ("right", "left")
+    source, destination = (SUBSCRIBER, FAR) if end == "edge" else (FAR, SUBSCRIBER)
+    sent = [udp(source[0], destination[0], source[1], destination[1], b"x" * size) for size in (0, 1, 18, 1400)]
+    arrived = bed.through(plain, *sent)
+    assert {endpoints(frame) for frame in arrived} == {(source[2], source[1], destination[2], destination[1])}
+    replies = [udp(destination[2], source[2], destination[1], source[1], b"x" * size) for size in (0, 1, 18, 1400)]
+    returned = bed.through(mapped, *replies)
+    assert {endpoints(frame) for frame in returned} == {(destination[0], destination[1], source[0], source[1])}
+    assert len(arrived) == len(returned) == 4
+    assert all(has_right_checksums(frame) for frame in arrived + returned)
+    # A neighbour's PSID is not that of the port.
+    spoofed = "2001:db8:12:3500:0:c000:212:35"
+    ends = (FAR[2], spoofed, 80, 1232) if end == "edge" else (spoofed, FAR[2], 1232, 80)
+    assert bed.through(mapped, udp(*ends), count=0) == []
+    assert bed.counters(mapped)["dropped"]["wrong_softwire"] == 1
+
+
+def test_an_aftr_keeps_homes_with_the_same_address_apart(bed: Bed) -> None:
+    """Each home has a softwire of its own (RFC 6333 §6.6)."""
+    homes = [f"2001:db8:7::{number:x}" for number in range(1, 20)]
+    core = "2001:db8:ffff::1"
+    softwire = {"end": "core", "addresses": {"core": core, "subscribers": {"address": "::"}}}
+    table = {"capacity": 100}
+    bed.apply("nat44", translation=NAT44, table=table, softwire={**softwire, "accepts_any_subscriber": True})
+    sent = [IPv6(src=home, dst=core, hlim=64) / udp("192.168.1.2", "198.19.0.2") for home in homes]
+    arrived = bed.through("left", *sent)
+    assert {(frame[IP].src, frame[IP].dst) for frame in arrived} == {("198.19.0.1", "198.19.0.2")}
+    ports = [frame[UDP].sport for frame in arrived]
+    assert len({*ports}) == len(homes)
+    returned = bed.through("right", *(udp("198.19.0.2", "198.19.0.1", 80, port) for port in ports))
+    assert [(frame[IPv6].src, frame[IPv6].dst) for frame in returned] == [(core, home) for home in homes]
+    assert {(frame[IP].src, frame[IP].dst, frame[UDP].dport) for frame in returned} == {
+        ("198.19.0.2", "192.168.1.2", 4000)
+    }
+    assert all(has_right_checksums(frame) for frame in arrived + returned)
+
+
+def test_a_fragment_of_an_end_of_softwires_is_followed_by_the_other_one(bed: Bed) -> None:
+    ends = {"core": "2001:db8:ffff::1", "subscribers": {"address": "2001:db8:7::1"}}
+    packet = udp("192.168.1.2", "198.19.0.2", payload=bytes(range(200)))
+    for fault in ("inner_fragments_every", "outer_fragments_every"):
+        bed.apply(softwire={"end": "edge", "addresses": ends, fault: 2})
+        whole, first, second = bed.through("left", packet, packet, count=3)
+        carried = bytes(whole[IP])
+        if fault == "inner_fragments_every":
+            assert [(part[IP].flags, part[IP].frag * 8) for part in (first, second)] == [
+                ("MF", 0), ("", len(first[IP].payload))
+            ]  # fmt: skip
+            assert bytes(first[IP].payload) + bytes(second[IP].payload) == carried[20:]
+            assert all(has_right_checksums(part) for part in (first, second))
+        else:
+            parts = [part[IPv6ExtHdrFragment] for part in (first, second)]
+            assert [(part.m, part.offset * 8, part.nh) for part in parts] == [
+                (1, 0, 4), (0, len(parts[0].payload), 4)
+            ]  # fmt: skip
+            assert bytes(parts[0].payload) + bytes(parts[1].payload) == carried
+        for part in (first, second):
+            assert (part[IPv6].src, part[IPv6].dst) == ("2001:db8:7::1", "2001:db8:ffff::1")
+            assert part[IPv6].plen == len(part) - 54
+
+
 def test_a_deaf_gateway_hears_again(bed: Bed) -> None:
     bed.apply("nat44", translation=NAT44, table={"capacity": 10})
     assert len(bed.through("left", udp("10.0.0.2", "198.19.0.2"))) == 1
@@ -452,6 +532,12 @@ NAT: Final[dict[str, Any]] = {**PLAIN, "mode": "nat44", "translation": NAT44, "t
         ("translation.pool", {**NAT, "mode": "nat66"}),
         ("translation.ports", {**NAT, "translation": {**NAT44, "ports": {"min": 9, "max": 8}}}),
         ("translation.prefix", {**PLAIN, "mode": "siit", "translation": {**SIIT, "prefix": "2001:2::/72"}}),
+        (
+            "translation.port_set.psid",
+            {**NAT, "translation": {**NAT44, "port_set": {"offset": 6, "psid": 4, "psid_length": 2}}},
+        ),
+        ("map.prefix", {**PLAIN, "map": {"end": "edge", **MAP, "prefix": "2001:db8::/65"}}),
+        ("map", {**PLAIN, "mode": "siit", "translation": SIIT, "map": {"end": "edge", **MAP}}),
         ("truth.max_rate_fps", {**PLAIN, "truth": {"max_rate_fps": 0}}),
         ("truth.forward.loss.frames", {**PLAIN, "truth": {"forward": {"loss": {"every": 2, "frames": 3}}}}),
         ("truth.reverse.delay", {**PLAIN, "truth": {"reverse": {"delay": [{"share": 0.9, "min_ns": 1}]}}}),

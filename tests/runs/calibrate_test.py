@@ -12,6 +12,7 @@ from natxy.calibration.calibration import Calibration
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
+from natxy.calibration.truths.softwires import FAULTS
 from natxy.calibration.wiring import Wiring
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.model.terms import SoftwireEnd
@@ -25,7 +26,8 @@ pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 UNDISTURBED = {
     "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
     *(f"table-capacity-{policy}" for policy in TablePolicy),
-    *(f"{end}-{fault}-softwire" for end in SoftwireEnd for fault in ("wrong", "headers-in", "not-in")),
+    "first-range",
+    *(f"{end}-{fault}" for end in SoftwireEnd for fault in (*FAULTS, "zero-checksum")),
 }  # fmt: skip
 
 SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)

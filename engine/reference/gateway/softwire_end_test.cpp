@@ -239,7 +239,7 @@ TEST_P(SoftwireEndTest, MayFragmentTheOuterPacket) {
     for (const Bytes& each : {*first, second}) {
       EXPECT_EQ(load_be16(&each[kOuter + 4]), each.size() - kInner);
       EXPECT_EQ(each[kOuter + 6], kProtocolFragment);
-      EXPECT_EQ(classifyeach.kind, FrameKind::ipv6_fragment);
+      EXPECT_EQ(classify(each).kind, FrameKind::ipv6_fragment);
     }
   }
 }

@@ -61,9 +61,12 @@ def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     # An end is asked whatever way the traffic goes.
     probe = probe_of(experiment).model_copy(update={"directions": Directions.BIDIRECTIONAL})
     side = played_side(experiment)
-    if probe.connections and side == Side.LEFT:
+    if probe.connections:
         request = establish_request(probe, PROBE_FPS, SEED)
-    else:
+        if side == Side.RIGHT:
+            # Replies are those of connections, which only a probed path has made before.
+            engine.run_trial(request)
+    if not probe.connections or side == Side.RIGHT:
         request = traffic_request(probe, PROBE_FPS, SEED, frames=FRAMES)
     streams = [spoofed(stream) for stream in request.streams if stream.source == side]
     result = engine.run_trial(request.model_copy(update={"streams": streams}))

@@ -44,7 +44,7 @@ class _Fault:
     pieces: int = 1
 
 
-_FAULTS: Final = {
+FAULTS: Final = {
     "wrong-softwire": _Fault(
         "Another subscriber's softwire", "wrong_softwire", {"wrong_subscriber_every": WRONG_EVERY}
     ),
@@ -70,7 +70,7 @@ def softwires(scale: Scale) -> Iterator[Case]:
     yield from _rates(scale)
     yield from _port_sets(scale)
     for end in SoftwireEnd:
-        for name, fault in _FAULTS.items():
+        for name, fault in FAULTS.items():
             yield _faulty(scale, end, name, fault)
         yield _without_checksum(scale, end)
 

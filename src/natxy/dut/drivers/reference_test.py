@@ -9,18 +9,21 @@ import sys
 import textwrap
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
 from natxy.dut.transport.local import LocalTransport
-from natxy.engine.messages.reference import GatewayMode
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.reference import GatewayApply, GatewayMode, GatewayPortSet
 from natxy.errors import DutError
-from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
+from natxy.plan.gateways.reference import PeriodicLoss, ReferenceConfig, ReferenceMode
 from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Softwire, Translation
-from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 from natxy.system.machine_sysctls import MachineSysctls
 
 LEFT = LinkAddresses(dut=ip_interface("10.0.0.1/24"), tester=ip_interface("10.0.0.2/24"))
@@ -32,7 +35,7 @@ MAPPING = AddressMapping(ipv4=IPv4Network("198.19.0.2/32"), ipv6=IPv6Network("20
 
 
 def across(kind: TranslationKind) -> AddressPlan:
-    left, right = (LEFT6, RIGHT) if kind != TranslationKind.NAT46 else (LEFT, RIGHT6)
+    left, right = (LEFT, RIGHT6) if kind.families[0] == Family.IPV4 else (LEFT6, RIGHT)
     pool: Any = IPv4Network("198.19.0.1/32") if right is RIGHT else IPv6Network("2001:2:0:8000::1/128")
     translation = Translation(kind=kind, prefix=PREFIX, pool=pool, mappings=(MAPPING,))
     return AddressPlan(left=left, right=right, translation=translation)
@@ -211,3 +214,43 @@ def test_nothing_stays_of_one_that_was_refused(tmp_path: Path, monkeypatch: pyte
     assert bed.requests()[-1]["method"] == "ports.close"
     with pytest.raises(DutError, match="natxy-reference is not running"):
         bed.gateway.count()
+
+
+PORT_SET: Final = {"psid": 3, "psid_length": 4, "offset": 4}
+
+
+def reference_of(beside: str, **own: Any) -> GatewayApply:
+    """Returns the request for a gateway on a side of the tester."""
+    gateway = {"driver": "reference", "mode": "nat", **own}
+    boxes = [gateway, "tester"] if beside == "left" else ["tester", gateway]
+    fields = {
+        "name": "e", "procedure": "throughput", "search": {"max_rate": "1M"}, "connections": 50, "phase1_rate": "1k",
+        "gateway": {"driver": "chain", "gateways": boxes},
+    }  # fmt: skip
+    plan = Plan.model_validate({"name": "p", "testbed": {"kind": "memif"}, "experiments": [fields]})
+    (hop,) = resolve(plan).experiments[0].path.hops
+    assert isinstance(hop.gateway, ReferenceConfig)
+    return gateway_of(hop.gateway, hop.addresses)
+
+
+def test_an_aftr_is_a_core_behind_which_a_nat_has_its_own_address() -> None:
+    request = reference_of("right", softwire={"stale_binding": {"every": 9, "frames": 2}, "hop_limit_every": 7})
+    assert request.mode == GatewayMode.NAT44
+    assert request.softwire
+    assert request.softwire.end == SoftwireEnd.CORE
+    assert request.softwire.stale_binding == PeriodicLoss(every=9, frames=2)
+    assert request.softwire.hop_limit_every == 7
+    assert request.translation
+    assert str(request.translation.pool) == "198.19.0.1/32"
+    assert request.translation.port_set is None
+
+
+def test_a_customers_edge_gives_the_ports_of_its_set_and_has_ipv6_on_its_right() -> None:
+    request = reference_of("left", port_set=PORT_SET, first_range_only=True)
+    assert request.mode == GatewayMode.NAT44
+    assert request.softwire
+    assert request.softwire.end == SoftwireEnd.EDGE
+    assert request.translation
+    assert str(request.translation.pool) == "100.64.1.1/32"
+    assert request.translation.port_set == GatewayPortSet(**PORT_SET, first_range_only=True)
+    assert {address.version for link in request.links if link.side == Side.RIGHT for address in link.addresses} == {6}

@@ -44,13 +44,13 @@ HARDWARE = {
         ("reference", {"kind": "memif"}, {"connections": 10, "phase1_rate": 10}, "keeps no connections"),
         ({"driver": "reference", "mode": "nat"}, {"kind": "memif"}, {}, "only established connections have replies"),
         ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards only UDP"),
-        ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only siit"),
+        ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only (clat, siit|siit, clat)"),
         ({"driver": "reference", "softwire": {"leak_every": 9}}, {"kind": "memif"}, {}, "is no end of softwires; give"),
         (
             {"driver": "chain", "gateways": ["tester", {"driver": "reference", "mode": "nat"}]},
             {"kind": "memif"},
             {},
-            "do not fit together",
+            "only established connections have replies",
         ),
     ],
 )
@@ -66,6 +66,8 @@ def test_what_does_not_go_together(
     [
         ({"forward": {"loss": {"every": 2, "frames": 3}}}, r"frames \(3\) must not be above every \(2\)"),
         ({"forward": {"delay": [{"share": 0.5, "min": "1ms"}]}}, "shares of `delay` add up to 0.5"),
+        ({"port_set": {"psid_length": 4}}, "a router gives no ports; remove `port_set`, or give `mode: nat`"),
+        ({"mode": "nat", "first_range_only": True}, "is the fault of a port set; give a `port_set`"),
         ({"reverse": {"delay": [{"min": "2ms", "max": "1ms"}]}}, r"max \(0.001 s\) must not be below min"),
     ],
 )
