@@ -202,6 +202,10 @@ class NftablesConfig(ConntrackModel):
         return self.nat
 
     @property
+    def given_ports(self) -> PortSet | None:
+        return self.port_set.ports if self.port_set else None
+
+    @property
     def ports_of_address(self) -> int:
         return len(self.port_set.ports) if self.port_set else super().ports_of_address
 
