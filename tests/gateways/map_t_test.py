@@ -194,5 +194,5 @@ def test_a_core_of_which_one_process_has_ended_is_dead(tmp_path: Path) -> None:
         gateway.check_alive()
         gateway.remove()
         left = core.transport.run(["sh", "-c", "ip link; ip rule; ip -6 rule; nft list ruleset"]).stdout
-        assert "natxy" not in left
+        assert "natxy-map" not in left
         assert "fwmark" not in left

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import CORES, EDGES, Family, MapEnd, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 
 if TYPE_CHECKING:
     # The union of all other gateways, which `natxy.plan.gateways` makes.
@@ -32,7 +32,7 @@ _THERE_AND_BACK: Final[dict[Kind, set[Kind]]] = {
     MapEnd.EDGE: {MapEnd.CORE},
 }
 
-_ENTERED: Final[dict[Kind, int]] = dict.fromkeys(EDGES, 1) | dict.fromkeys(CORES, -1)
+_ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1, MapEnd.EDGE: 1, MapEnd.CORE: -1}
 
 
 def _hop(given: GatewayModel) -> GatewayModel:
