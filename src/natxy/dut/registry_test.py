@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from pydantic import TypeAdapter
 
+from natxy.addressing.map_rules import MapRule
 from natxy.dut.base import Capability, DutInterfaces, Gateway
 from natxy.dut.drivers.linux import NftablesGateway
 from natxy.dut.registry import GATEWAYS, SINGLE_GATEWAYS, create
@@ -23,8 +24,8 @@ from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig
 from natxy.plan.gateways.reference import ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.gateways.tester import TesterConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire, Translation
-from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, MapDomain, Softwire, Translation
+from natxy.plan.model.terms import MapEnd, SoftwireEnd, TranslationKind
 from natxy.system.machine_sysctls import MachineSysctls
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
@@ -32,7 +33,13 @@ TRANSLATION = Translation(
     kind=TranslationKind.SIIT, prefix=IPv6Network("2001:2:0:64::/96"), pool=IPv4Network("198.18.0.1/32")
 )
 SOFTWIRE = Softwire(end=SoftwireEnd.EDGE, own=IPv6Address("2001:2::1"), far=IPv6Address("2001:2::2"), carries=())
-ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION, softwire=SOFTWIRE)
+MAP_DOMAIN = MapDomain(
+    end=MapEnd.EDGE,
+    rule=MapRule(IPv6Network("2001:2:0:5000::/64"), IPv4Network("198.18.0.2/32"), 0),
+    only=0,
+    prefix=IPv6Network("2001:2:0:64::/64"),
+)
+ADDRESSES = AddressPlan(left=LINK, right=LINK, translation=TRANSLATION, softwire=SOFTWIRE, map_domain=MAP_DOMAIN)
 GATEWAYS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gateways.md"
 INTERFACES = DutInterfaces(left="a", right="b")
 

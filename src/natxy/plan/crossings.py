@@ -86,21 +86,25 @@ def bytes_longer(family: Family, than: Family) -> int:
 
 @dataclass(frozen=True)
 class LinkForm:
-    """Says in what form frames cross a link: their family, and whether they are IPv4 packets in IPv6."""
+    """Says in what form frames cross a link: their family, and whether they are IPv4 packets in IPv6, or mapped to it
+    as in MAP-T."""
 
     family: Family
     in_softwire: bool = False
+    mapped: bool = False
 
     @property
     def tuple_family(self) -> Family:
         """The family of the addresses that tell flows apart."""
-        return Family.IPV4 if self.in_softwire else self.family
+        return Family.IPV4 if self.in_softwire or self.mapped else self.family
 
     def form_from(self, sender: Literal["left", "right"]) -> Form:
         """Returns the form that the frames of a side have here."""
-        if not self.in_softwire:
-            return Form.UDP
-        return Form.SOFTWIRE_FROM_EDGE if sender == "left" else Form.SOFTWIRE_FROM_CORE
+        if self.in_softwire:
+            return Form.SOFTWIRE_FROM_EDGE if sender == "left" else Form.SOFTWIRE_FROM_CORE
+        if self.mapped:
+            return Form.MAP_FROM_EDGE if sender == "left" else Form.MAP_FROM_CORE
+        return Form.UDP
 
     def bytes_longer(self, than: Family) -> int:
         """Returns by how many bytes a frame is longer here than the same frame of a family."""

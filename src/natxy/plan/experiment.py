@@ -29,6 +29,7 @@ from natxy.plan.model.addresses import (
     IPNetwork,
     LinkAddresses,
     LinkPair,
+    MapDomain,
     Pool,
     Softwire,
     Translation,
@@ -221,8 +222,18 @@ class Experiment(PlanModel):
         return ends[0] if left.in_softwire else ends[-1]
 
     @property
+    def map_domain(self) -> MapDomain | None:
+        """The end of MAP-T whose other end the tester plays; None if it plays none."""
+        left, right = self.forms_of_ports
+        if not left.mapped and not right.mapped:
+            return None
+        ends = [hop.addresses.map_domain for hop in self.path.hops if hop.addresses.map_domain]
+        return ends[0] if left.mapped else ends[-1]
+
+    @property
     def kinds(self) -> Kinds | None:
-        """The translation of each gateway, or its end of a softwire; None for a chain that leads nowhere."""
+        """The translation of each gateway, or its end of a softwire or of MAP-T; None for a chain that leads
+        nowhere."""
         return kinds_of(self.gateway, self.families, self.translation)
 
     @property

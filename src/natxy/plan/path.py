@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from typing import Final
 
+from natxy.addressing.embedding import embedded_network
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.port_sets import PortSet
 from natxy.plan.crossings import PREFIX, Crossing, LinkForm, Networks, clat_mappings
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import ChainConfig, Kind, Kinds
@@ -19,10 +21,11 @@ from natxy.plan.model.addresses import (
     IPInterface,
     IPNetwork,
     LinkAddresses,
+    MapDomain,
     Softwire,
     Translation,
 )
-from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import CORES, EDGES, Family, MapEnd, SoftwireEnd, TranslationKind
 
 # The links between two gateways have shared address space (RFC 6598), or that of the benchmark block of IPv6.
 _LINKS: Final = {Family.IPV4: "100.64.{}.{}/24", Family.IPV6: "2001:2:0:400{}::{}/64"}
@@ -30,8 +33,11 @@ _LINKS: Final = {Family.IPV4: "100.64.{}.{}/24", Family.IPV6: "2001:2:0:400{}::{
 # packets out of IPv6 by a route (seg6local), an address of its own would come before the route.
 _SOFTWIRES: Final = "2001:2:0:500{}::{}"
 _LEFT_END, _RIGHT_END = 1, 2
+# A subscriber of MAP-T that is alone has a prefix of its own (RFC 7597, appendix A, example 4).
+_SUBSCRIBER: Final = "2001:2:0:500{}::/64"
+_DMR: Final = IPv6Network("2001:2:0:64::/64")
 OWN_NETWORK: Final = IPv6Network("2001:2:0:4000::/51")
-"""Has the IPv6 addresses of all links between gateways and of all ends of softwires."""
+"""Has the IPv6 addresses of all links between gateways, of all ends of softwires and of those of MAP-T."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +55,31 @@ class Hop:
 
     def across(self, host: IPAddress) -> IPAddress | None:
         """Returns a host's address on the other link; None if it has none there."""
-        own = self.addresses.translation
+        own = self.addresses.translation or self.addresses.map_domain
         return own.across(host) if own else host
 
 
 @dataclass(frozen=True)
 class GatewayPath:
-    """Holds the gateways from left to right, and the links of the tester at both ends.
+    """Holds the boxes from left to right, those that the tester plays included, and the links of the tester at both
+    ends."""
 
-    Where the tester plays the one of two translators, `clat` has the IPv6 addresses that IPv4 hosts of both sides have
-    between them.
-    """
-
-    hops: tuple[Hop, ...]
+    boxes: tuple[Hop, ...]
     ends: AddressPlan
-    clat: Translation | None = None
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """The gateways."""
+        return tuple(box for box in self.boxes if not box.gateway.is_played)
+
+    @property
+    def clat(self) -> Translation | None:
+        """The IPv6 addresses that IPv4 hosts of both sides have between two translators, if the tester plays one of
+        them."""
+        if not any(box.gateway.is_played and box.addresses.translation for box in self.boxes):
+            return None
+        found = (box.addresses.translation for box in self.boxes)
+        return next(each for each in found if each and each.kind == TranslationKind.CLAT)
 
     def hosts(self, left: IPAddress, right: IPAddress) -> list[tuple[IPAddress, IPAddress]]:
         """Returns for each gateway a left host as the gateway's left link has the host, and a right host as its right
@@ -72,12 +88,13 @@ class GatewayPath:
         A host whose addresses are replaced has that of the gateway which replaces them.
         """
         lefts, rights = [left], [right]
-        for hop in self.hops[:-1]:
+        for hop in self.boxes[:-1]:
             seen = None if hop.replaces_left else hop.across(lefts[-1])
             lefts.append(seen or hop.addresses.public.network_address)
-        for hop in self.hops[:0:-1]:
+        for hop in self.boxes[:0:-1]:
             rights.append(hop.across(rights[-1]) or hop.addresses.left.dut.ip)
-        return [*zip(lefts, rights[::-1], strict=True)]
+        pairs = zip(self.boxes, lefts, rights[::-1], strict=True)
+        return [(left, right) for box, left, right in pairs if not box.gateway.is_played]
 
 
 def kinds_of(gateway: GatewayConfig, families: tuple[Family, Family], translation: Translation | None) -> Kinds | None:
@@ -91,7 +108,9 @@ def forms_of_links(left: Family, kinds: Kinds) -> tuple[LinkForm, ...]:
     forms = [LinkForm(left)]
     for kind in kinds:
         before = forms[-1]
-        forms.append(LinkForm(kind.families[1], in_softwire=kind == SoftwireEnd.EDGE) if kind else before)
+        if kind:
+            before = LinkForm(kind.families[1], in_softwire=kind == SoftwireEnd.EDGE, mapped=kind == MapEnd.EDGE)
+        forms.append(before)
     return tuple(forms)
 
 
@@ -106,7 +125,7 @@ def path_of(
     """Returns the path between the `ends`, whose left link has the family `left`.
 
     A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
-    `subscribers`: the rule of those whose ends of softwires the tester plays; None for a single one.
+    `subscribers`: the rule of those whose ends of softwires or of MAP-T the tester plays; None for a single one.
     """
     boxes = gateway.boxes
     if len(boxes) == 1:
@@ -115,16 +134,24 @@ def path_of(
     between = [_between(forms[number].family, number) for number in range(1, len(kinds))]
     rights = [*(link[0] for link in between), ends.right.dut]
     translations: list[Translation | None] = []
-    for hop, kind, right in zip(boxes, kinds, rights, strict=True):
+    ones: dict[int, tuple[IPAddress, PortSet]] = {}
+    ports = PortSet()
+    for number, (hop, kind, right) in enumerate(zip(boxes, kinds, rights, strict=True)):
         translations.append(_translation(kind, right, ends, left_hosts))
+        if kind == MapEnd.EDGE:
+            ones[number] = (left_hosts.first, ports)
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
-            left_hosts = AddressRanges.model_validate(right.ip)
+            left_hosts, ports = AddressRanges.model_validate(right.ip), hop.own_ports or PortSet()
     hides = [hop.hides_left and not isinstance(kind, TranslationKind) for kind, hop in zip(kinds, boxes, strict=True)]
     crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
-    softwires = _Softwires(kinds, tuple(box.is_played for box in boxes), subscribers)
-    seen_left = _left_networks(ends, softwires, crossings, [right.network for right in rights])
-    seen_right = _right_networks(ends, softwires, crossings)
+    played = tuple(box.is_played for box in boxes)
+    softwires = _Softwires(kinds, played, subscribers)
+    prefix = next((box.mapping_prefix for box in boxes if box.mapping_prefix), _DMR)
+    domains = _MapDomains(kinds, played, subscribers, ones, prefix)
+    carriers = _Carriers(softwires, domains)
+    seen_left = _left_networks(ends, carriers, crossings, [right.network for right in rights])
+    seen_right = _right_networks(ends, carriers, crossings)
     lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
     links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
     hops = [
@@ -135,6 +162,7 @@ def path_of(
                 right=links[number],
                 translation=translations[number],
                 softwire=softwires.end(number, seen_left[number + 1], seen_right[number]),
+                map_domain=domains.end(number, seen_right[number]),
                 pool=_pool(number, ends, crossings[number], kinds),
                 mtu=ends.mtu,
             ),
@@ -144,9 +172,7 @@ def path_of(
     real = tuple(hop for hop in hops if not hop.gateway.is_played)
     # The tester's ports are on the links of the outer gateways.
     outer = {"left": real[0].addresses.left, "right": real[-1].addresses.right}
-    is_translator_played = any(hop.gateway.is_played and hop.addresses.translation for hop in hops)
-    clats = (each for each in translations if is_translator_played and each and each.kind == TranslationKind.CLAT)
-    return GatewayPath(real, ends.model_copy(update=outer), next(clats, None))
+    return GatewayPath(tuple(hops), ends.model_copy(update=outer))
 
 
 def _link(own: IPInterface, other: IPInterface, behind: Networks) -> LinkAddresses:
@@ -211,6 +237,67 @@ class _Softwires:
         return Softwire(end=kind, own=own, far=far, carries=tuple(carries), subscribers=of_core)
 
 
+@dataclass(frozen=True)
+class _MapDomains:
+    """Holds which gateways are ends of MAP-T, which of the boxes the tester plays, and for each edge the address and
+    the ports of its one subscriber."""
+
+    kinds: Kinds
+    played: tuple[bool, ...]
+    subscribers: MapRule | None
+    ones: dict[int, tuple[IPAddress, PortSet]]
+    prefix: IPv6Network
+
+    def rule(self, number: int) -> tuple[MapRule, int | None]:
+        """Returns the rule of the domain that gateway `number` is an end of, and the number of its subscriber, if it is
+        one."""
+        edge = max(other for other in range(number + 1) if self.kinds[other] == MapEnd.EDGE)
+        if self.subscribers and self.played[edge]:
+            return self.subscribers, None
+        address, ports = self.ones[edge]
+        assert address.version == 4, "the frames before an edge are IPv4"
+        own = IPv6Network(_SUBSCRIBER.format(edge))
+        return MapRule(own, IPv4Network(address), 0, ports.offset, ports.psid_length), ports.psid
+
+    def end(self, number: int, rights: Networks) -> MapDomain | None:
+        """Returns the end of MAP-T that gateway `number` is, if it is one. `rights`: the right networks as its left
+        link has them."""
+        kind = self.kinds[number]
+        if not isinstance(kind, MapEnd):
+            return None
+        rule, only = self.rule(number)
+        carries = tuple(each for each in rights if isinstance(each, IPv4Network)) if kind == MapEnd.EDGE else ()
+        return MapDomain(end=kind, rule=rule, only=only, prefix=self.prefix, carries=tuple(dict.fromkeys(carries)))
+
+
+@dataclass(frozen=True)
+class _Carriers:
+    """Says which networks have the ends of softwires and of MAP-T between them."""
+
+    softwires: _Softwires
+    domains: _MapDomains
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.softwires.kinds
+
+    def left_networks(self, number: int) -> Networks:
+        """Returns the networks that stand for the left ones, between the edge `number` and its core."""
+        if self.kinds[number] == MapEnd.EDGE:
+            rule, only = self.domains.rule(number)
+            return (rule.ipv6 if only is None else rule.subscriber(only).prefix,)
+        rule_of_ends = self.softwires.rule(number)
+        return (rule_of_ends.ipv6 if rule_of_ends else ip_network(self.softwires.addresses(number)[0]),)
+
+    def right_networks(self, number: int, beyond: Networks) -> Networks:
+        """Returns the networks that stand for the right ones `beyond` the core `number`, between it and its edge."""
+        if self.kinds[number] == MapEnd.CORE:
+            return tuple(
+                embedded_network(self.domains.prefix, each) for each in beyond if isinstance(each, IPv4Network)
+            )
+        return (ip_network(self.softwires.addresses(number)[1]),)
+
+
 def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: AddressRanges) -> Translation | None:
     """Returns the translation of a gateway that has the address `right` on its right link."""
     if not isinstance(kind, TranslationKind):
@@ -226,7 +313,7 @@ def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: 
 
 
 def _left_networks(
-    ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
+    ends: AddressPlan, carriers: _Carriers, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
 ) -> list[Networks]:
     """Returns the networks of the left end as each link sees them, from the left end to the right one.
 
@@ -234,12 +321,11 @@ def _left_networks(
     """
     found: list[Networks] = [(ends.left.dut.network, *ends.left.behind)]
     carried: list[Networks] = []
-    for number, (kind, crossing) in enumerate(zip(softwires.kinds, crossings, strict=True)):
-        if kind == SoftwireEnd.EDGE:
+    for number, (kind, crossing) in enumerate(zip(carriers.kinds, crossings, strict=True)):
+        if kind in EDGES:
             carried.append(() if crossing.hides_left else found[-1])
-            rule = softwires.rule(number)
-            found.append((rule.ipv6 if rule else ip_network(softwires.addresses(number)[0]),))
-        elif kind == SoftwireEnd.CORE:
+            found.append(carriers.left_networks(number))
+        elif kind in CORES:
             networks = carried.pop()
             found.append((rights[number],) if crossing.hides_left else networks)
         else:
@@ -248,16 +334,16 @@ def _left_networks(
     return found
 
 
-def _right_networks(ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing]) -> list[Networks]:
+def _right_networks(ends: AddressPlan, carriers: _Carriers, crossings: Sequence[Crossing]) -> list[Networks]:
     """Returns the networks of the right end likewise."""
-    kinds = softwires.kinds
+    kinds = carriers.kinds
     found: list[Networks] = [(ends.right.dut.network, *ends.right.behind)]
     carried: list[Networks] = []
     for number in reversed(range(len(kinds))):
-        if kinds[number] == SoftwireEnd.CORE:
+        if kinds[number] in CORES:
             carried.append(found[-1])
-            found.append((ip_network(softwires.addresses(number)[1]),))
-        elif kinds[number] == SoftwireEnd.EDGE:
+            found.append(carriers.right_networks(number, found[-1]))
+        elif kinds[number] in EDGES:
             found.append(carried.pop())
         else:
             found.append(crossings[number].right_networks(found[-1]))

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
 
+from natxy.addressing.map_rules import MapRule
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Form
-from natxy.plan.model.addresses import LinkAddresses
-from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
+from natxy.plan.model.addresses import LinkAddresses, MapDomain
+from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import needs_of_hops, table_need
 from natxy.plan.written import Plan
@@ -596,3 +597,106 @@ def test_the_tester_translates_beside_a_translator_alone() -> None:
         fields |= {"gateway": {"driver": "chain", "gateways": gateways}}
         found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
         assert "do not fit together" in found["experiments[0].translation"]
+
+
+PORT_SET: Fields = {"driver": "nftables", "port_set": {"psid": 3, "psid_length": 4, "offset": 0}}
+
+
+def test_map_t_has_the_addresses_of_the_rule_between_its_ends() -> None:
+    experiment = chain(PORT_SET, "map-t", "map-t", **CONNECTED)
+    edge, core = (hop.addresses.map_domain for hop in experiment.path.hops[1:])
+    assert edge
+    assert core
+    assert (edge.end, core.end) == (MapEnd.EDGE, MapEnd.CORE)
+    # Behind the NAT, the subscriber has its address and its ports (RFC 7597, appendix A, example 5).
+    assert [(str(each.ipv4), str(each.address), each.ports.psid) for each in core.subscribers] == [
+        ("100.64.1.1", "2001:2:0:5001:0:6440:101:3", 3)
+    ]
+    assert (core.rule, core.prefix) == (edge.rule, edge.prefix)
+    assert [*map(str, edge.carries)] == ["198.19.0.0/24", "198.19.0.0/16"]
+    assert links(experiment)[1:] == [
+        ("100.64.1.2/24", "2001:2:0:4002::1/64", [], ["2001:2:0:64:c6:1300::/96", "2001:2:0:64:c6:1300::/88"]),
+        ("2001:2:0:4002::2/64", "198.19.0.1/24", ["2001:2:0:5001::/64"], ["198.19.0.0/16"]),
+    ]
+    assert experiment.longest_frame == 84
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "sent"),
+    [
+        (("tester", "map-t"), {}, ("map-from-edge", "udp")),
+        (("tester", "linux-forward", "map-t"), {}, ("map-from-edge", "udp")),
+        (("map-t", "tester"), {}, ("udp", "map-from-core")),
+        ((PORT_SET, "map-t", "tester"), CONNECTED, ("udp", "map-from-core")),
+    ],
+)
+def test_the_tester_plays_the_other_end_of_map_t(
+    gateways: tuple[str | Fields, ...], own: Fields, sent: tuple[str, str]
+) -> None:
+    played, real = chain(*gateways, **own), chain(*("map-t" if e == "tester" else e for e in gateways), **own)
+    boxes = [number for number, each in enumerate(gateways) if each != "tester"]
+    assert [hop.addresses for hop in played.path.hops] == [real.path.hops[number].addresses for number in boxes]
+    frames = [played.frames_of_port(side) for side in ("left", "right")]
+    assert tuple(each.form.value for each in frames) == sent
+    assert [each.sizes for each in frames] == [(84,) if form.startswith("map") else (64,) for form in sent]
+    assert played.families_of_ports == (Family.IPV4, Family.IPV4)
+
+
+# RFC 7597, appendix A, example 1, and RFC 7599, appendix A.
+def test_a_domain_has_the_addresses_of_the_rfcs_examples() -> None:
+    rule = MapRule(IPv6Network("2001:db8::/40"), IPv4Network("192.0.2.0/24"), 16)
+    core = MapDomain(end=MapEnd.CORE, rule=rule, only=0x1234, prefix=IPv6Network("2001:db8:ffff::/64"))
+    [subscriber] = core.subscribers
+    assert str(core.subscriber_network) == "2001:db8:12:3400::/56"
+    assert (str(subscriber.ipv4), str(subscriber.address)) == ("192.0.2.18", "2001:db8:12:3400:0:c000:212:34")
+    assert str(core.across(ip_address("192.0.2.18"))) == "2001:db8:12:3400:0:c000:212:34"
+    assert str(core.across(ip_address("10.2.3.4"))) == "2001:db8:ffff:0:a:203:400:0"
+    assert str(core.across(ip_address("2001:db8:12:3400:0:c000:212:34"))) == "192.0.2.18"
+    assert str(core.across(ip_address("2001:db8:ffff:0:a:203:400:0"))) == "10.2.3.4"
+    assert core.across(ip_address("2001:db8:1::1")) is None
+
+
+def test_a_core_of_map_t_has_many_subscribers() -> None:
+    experiment = chain("tester", "map-t", subscribers={"ipv4": "198.18.128.0/28", "ea_length": 8})
+    core = experiment.path.hops[0].addresses
+    assert core.map_domain
+    assert len(core.map_domain.subscribers) == 256
+    assert [str(each) for each in core.left.behind] == ["fd00:2:6::/48"]
+    # Of 198.18.128.1 with PSID 0: 28 + 8 bits, of which 4 are the PSID's (RFC 7597 §5.2).
+    assert str(core.map_domain.across(ip_address("198.18.128.1"))) == "fd00:2:6:1000:0:c612:8001:0"
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "field", "message"),
+    [
+        (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 9}}, "subscribers",
+         "32 subscribers share each address, a PSID of 5 bits, and map-t takes at most 16; give a smaller `ea_length`"),
+        (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/23"}}, "subscribers",
+         "`ipv4` is 198.18.128.0/23 with 512 addresses, and map-t takes at most 256; give a longer `ipv4`"),
+        (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/30", "ea_length": 6, "offset": 13}}, "subscribers",
+         "expected an offset and a PSID of at most 16 bits together, got 13 and 4"),
+        (("tester", "map-t"), {"subscribers": {"ipv6": "2001:2:0:40::/58", "ipv4": "198.18.128.0/28", "ea_length": 6}},
+         "subscribers", "overlaps 2001:2:0:64::/64, which the default mapping rule has; give another"),
+        (("map-t", "map-t"), DS_LITE, "subscribers", "so the edge of MAP-T has to be `tester`"),
+        (("map-t", {"driver": "map-t", "dmr": "2001:2:0:65::/64"}), {}, "gateway.gateways[1].dmr",
+         "both ends of MAP-T have one default mapping rule, and the other's is 2001:2:0:64::/64"),
+        (("tester", {"driver": "map-t", "dmr": "64:ff9b::/96"}), {}, "gateway.gateways[1].dmr", "not global"),
+        (("tester", {"driver": "map-t", "dmr": "2001:2:0:4001::/64"}), {}, "gateway.gateways[1].dmr", "overlaps"),
+        (("map-t", "tester"), {"addresses": "multiple"}, "addresses.left_hosts",
+         "an edge of MAP-T is that of one subscriber with one address, and these are 65,279; give one, or a NAT"),
+        (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/30", "ea_length": 6},
+                               "ports": {"source": "1-65535"}}, "ports.source", "no subscriber has ports below 1,024"),
+        (("map-t", "nftables", "map-t"), CONNECTED, "translation", "do not fit together"),
+    ],
+)  # fmt: skip
+def test_map_t_that_cannot_be(gateways: tuple[str | Fields, ...], own: Fields, field: str, message: str) -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}}
+    fields |= {"gateway": {"driver": "chain", "gateways": [*gateways]}} | own
+    found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+    assert message in found[f"experiments[0].{field}"], found
+
+
+def test_an_end_of_map_t_alone_is_refused() -> None:
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}, "gateway": "map-t"}
+    found = problems_of(Plan.model_validate({"name": "p", "experiments": [fields]}))
+    assert found["experiments[0].translation"].startswith("map-t is one end of MAP-T; give the other end too")

@@ -95,7 +95,7 @@ def needs_of_hops(experiment: Experiment, need: TableNeed) -> Iterator[HopNeed]:
     hops = experiment.gateway.located_hops
     for number, (at, gateway) in enumerate(hops):
         # Addresses that are wrong may make no path, and only a chain needs it.
-        addresses = experiment.path.hops[number].addresses if len(hops) > 1 else None
+        addresses = experiment.path.hops[number].addresses if len(experiment.gateway.boxes) > 1 else None
         own = addresses.translation if addresses else experiment.translation
         pool = addresses.pool if addresses else experiment.addresses.pool
         found = HopNeed(

@@ -153,7 +153,8 @@ class ExperimentPlan(PlanModel):
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
     """Kind of translation, or a mapping."""
     subscribers: SubscribersPlan | None = None
-    """Subscribers of a softwire's core, whose ends the tester plays, e.g. {ipv4: 198.18.128.0/24}; default: one."""
+    """Subscribers of the core of softwires or of MAP-T, whose edge is `tester`, e.g. {ipv4: 198.18.128.0/24}; default:
+    one."""
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)] | None = None
     """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, `tcp-goodput` 1518."""
     mix: Mix | None = None

@@ -209,7 +209,7 @@ class ProbedPath:
             passage=passage,
             given=self.dut_macs.get(side),
             asked=_ASKED,
-            translates=place.hop.addresses.translation is not None,
+            translates=place.hop.addresses.translates,
             before=before,
             after=after,
         )

@@ -9,16 +9,14 @@ from typing import TypeVar
 
 from natxy.dut.base import Capability
 from natxy.dut.limits import mapped_hosts
+from natxy.dut.linux import tayga
 from natxy.dut.linux.netfilter import Chain, NftablesTranslator, address_range, source_nat
+from natxy.dut.linux.tayga import Tayga
 from natxy.dut.linux.tun import TunGateway
-from natxy.dut.transport.base import pinned
 from natxy.plan.crossings import Crossing
 from natxy.plan.gateways.tayga import TaygaConfig, TaygaNetfilterConfig
 from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import TranslationKind
-
-# The source address of Tayga's own ICMP errors, outside of all translated networks.
-_OWN_ADDRESS = "192.168.255.1"
 
 TaygaT = TypeVar("TaygaT", bound=TaygaConfig | TaygaNetfilterConfig)
 
@@ -26,7 +24,7 @@ TaygaT = TypeVar("TaygaT", bound=TaygaConfig | TaygaNetfilterConfig)
 class TaygaTranslator(TunGateway[TaygaT]):
     """Runs one Tayga, pinned to the plan's `core` if it has one."""
 
-    process = "tayga"
+    process = tayga.NAME
     tun = "natxy-tayga"
 
     @abstractmethod
@@ -40,7 +38,7 @@ class TaygaTranslator(TunGateway[TaygaT]):
 
     @classmethod
     def programs(cls, config: TaygaT) -> dict[str, str]:
-        return super().programs(config) | {"tayga": "apt install tayga"}
+        return super().programs(config) | tayga.PROGRAMS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,25 +48,20 @@ class TaygaTranslator(TunGateway[TaygaT]):
             # Frames that are in IPv6 already go to the prefix by the link.
             behind = Crossing(own).right_networks(self.addresses.right.behind)
         self._routed: tuple[IPNetwork, ...] = (*behind, *self.translated)
-        self._settings = "\n".join(
-            [f"tun-device {self.tun}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {own.prefix}", *self.mappings(), ""]
-        )
+        self._settings = tayga.settings(self.tun, own.prefix, self.mappings())
         self._cores: Sequence[int] = () if self.config.core is None else (self.config.core,)
 
     def install(self) -> None:
         # A killed run may have left a Tayga on a DUT that survives the run.
-        self._stop()
-        self.transport.run(["tayga", "--config", "/dev/stdin", "--mktun"], input=self._settings)
+        self._tayga.stop()
+        self._tayga.make_tun()
         self.route_to_tun(self._routed)
-        # Tayga starts and ends again where it cannot write this file, and tells only the system's log.
-        self.transport.run(["tee", self.pid_file], input="\n")
-        argv = [*pinned(self._cores), "tayga", "--config", "/dev/stdin", "--pidfile", self.pid_file]
-        self.transport.run(argv, input=self._settings)
+        self._tayga.start(self._cores)
         super().install()
 
     def uninstall(self) -> None:
         super().uninstall()
-        self._stop()
+        self._tayga.stop()
 
     def set_cores(self, cores: Sequence[int]) -> None:
         """Pins Tayga too, now and after later starts, unless the plan gives it a core."""
@@ -76,29 +69,17 @@ class TaygaTranslator(TunGateway[TaygaT]):
         if self.config.core is not None:
             return
         self._cores = cores
-        if pid := self._pid():
-            self.transport.run(["taskset", "--cpu-list", "--pid", ",".join(map(str, cores)), pid])
+        self._tayga.pin(cores)
 
     def version(self) -> str:
-        # Tayga writes its version to the system's log only.
-        asked = self.transport.run(["dpkg-query", "-W", "-f", "${Version}", "tayga"], check=False)
-        tayga = f"tayga {asked.stdout}" if asked.returncode == 0 else "tayga"
-        return f"{tayga}, {super().version()}"
+        return f"{tayga.version(self.transport)}, {super().version()}"
 
     def configuration(self) -> str:
         return f"{self._settings}\n{super().configuration()}"
 
-    def _stop(self) -> None:
-        if pid := self._pid():
-            self.transport.run(["kill", pid])
-        self.transport.run(["rm", "-f", self.pid_file])
-        self.transport.run(["ip", "link", "del", self.tun], check=False)
-
-    def _pid(self) -> str | None:
-        pid = self.transport.run(["cat", self.pid_file], check=False).stdout.strip()
-        # After Tayga was killed, the number in its file may belong to another process.
-        running = pid and self.transport.run(["cat", f"/proc/{pid}/comm"], check=False).stdout.strip() == "tayga"
-        return pid if running else None
+    @property
+    def _tayga(self) -> Tayga:
+        return Tayga(self.transport, self.tun, self.pid_file, self._settings)
 
 
 class TaygaGateway(TaygaTranslator[TaygaConfig]):

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from natxy.dut.base import ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.transport.base import Transport
 from natxy.errors import GatewayDiedError
 from natxy.plan.model.addresses import IPNetwork
 
@@ -23,6 +24,31 @@ printf '%s\n' "$pid" "$name" "$interface"
 """
 
 
+def check_process(transport: Transport, program: str, pid_file: str, tun: str) -> None:
+    """Looks for a process and its interface. GatewayDiedError if one of them is gone."""
+    asked = transport.run(["sh", "-c", _ASK, "sh", pid_file, tun], check=False)
+    pid, name, interface = (*asked.stdout.splitlines(), "", "", "")[:3]
+    # The number of a process that has ended may belong to another one.
+    ended = [] if name == program else [f"its process {program} (pid {pid or 'unknown'}) ended"]
+    missing = [] if interface == tun else [f"its interface {tun} is gone"]
+    if ended or missing:
+        raise GatewayDiedError(" and ".join([*ended, *missing]))
+
+
+def set_up(transport: Transport, tun: str, mtu: int) -> None:
+    """Sets a TUN interface up, for packets as long as those of the links."""
+    transport.run(["ip", "link", "set", tun, "up", "txqueuelen", str(_QUEUE_LENGTH), "mtu", str(mtu)])
+
+
+def run_path(transport: Transport, process: str) -> str:
+    """Returns the start of the names of a process's files, which has the network namespace in it.
+
+    Labs on one machine share its /run.
+    """
+    namespace = transport.run(["readlink", "/proc/self/ns/net"]).stdout
+    return f"/run/natxy-{process}-{''.join(filter(str.isdigit, namespace))}"
+
+
 class TunGateway(LinuxGateway[ConfigT]):
     """Runs one process. A driver starts and stops it in `install` and `uninstall`."""
 
@@ -33,12 +59,8 @@ class TunGateway(LinuxGateway[ConfigT]):
 
     @cached_property
     def run_path(self) -> str:
-        """Returns the start of the names of the process's files, which has the network namespace in it.
-
-        Labs on one machine share its /run.
-        """
-        namespace = self.transport.run(["readlink", "/proc/self/ns/net"]).stdout
-        return f"/run/natxy-{self.process}-{''.join(filter(str.isdigit, namespace))}"
+        """Returns the start of the names of the process's files."""
+        return run_path(self.transport, self.process)
 
     @property
     def program_name(self) -> str:
@@ -52,18 +74,10 @@ class TunGateway(LinuxGateway[ConfigT]):
 
     def check_alive(self) -> None:
         """Looks for the process and its interface."""
-        asked = self.transport.run(["sh", "-c", _ASK, "sh", self.pid_file, self.tun], check=False)
-        pid, name, interface = (*asked.stdout.splitlines(), "", "", "")[:3]
-        # The number of a process that has ended may belong to another one.
-        ended = [] if name == self.program_name else [f"its process {self.program_name} (pid {pid or 'unknown'}) ended"]
-        missing = [] if interface == self.tun else [f"its interface {self.tun} is gone"]
-        if ended or missing:
-            raise GatewayDiedError(" and ".join([*ended, *missing]))
+        check_process(self.transport, self.program_name, self.pid_file, self.tun)
 
     def route_to_tun(self, networks: Iterable[IPNetwork]) -> None:
-        """Sets the TUN interface up, for packets as long as those of the links, and routes `networks` to it."""
-        settings = {"txqueuelen": _QUEUE_LENGTH, "mtu": self.addresses.mtu}
-        words = (word for name, value in settings.items() for word in (name, str(value)))
-        self.transport.run(["ip", "link", "set", self.tun, "up", *words])
+        """Sets the TUN interface up and routes `networks` to it."""
+        set_up(self.transport, self.tun, self.addresses.mtu)
         for network in networks:
             self.transport.run(["ip", "route", "replace", str(network), "dev", self.tun])

@@ -8,13 +8,16 @@ from ipaddress import IPv6Network
 
 from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig, PortSetModel
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.gateways.reference import ReferenceConfig
+from natxy.plan.model.addresses import WELL_KNOWN_SPACE, IPNetwork
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.terms import Family, Kernel, SoftwireEnd
+from natxy.plan.model.subscribers import Subscribers
+from natxy.plan.model.terms import CORES, EDGES, Family, Kernel, MapEnd
 from natxy.plan.model.traffic import Directions, PortRange
 from natxy.plan.path import OWN_NETWORK
 from natxy.plan.procedures.reset import ResetConfig
@@ -72,6 +75,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text = "this gateway is no end of softwires; give a chain such as [tester, {driver: reference, softwire: {}}]"
         yield Problem((*at, "softwire"), text)
     yield from _check_subscribers(experiment, location)
+    yield from _check_map_domains(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
     if len(gateway.boxes) > 1:
@@ -123,27 +127,21 @@ def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[P
     if own is None:
         return
     kinds = experiment.kinds or ()
-    if SoftwireEnd.CORE not in kinds:
-        text = "only the core of a softwire has subscribers; give a chain such as [tester, softwire], or remove it"
+    ends = [number for number, kind in enumerate(kinds) if kind in EDGES | CORES]
+    if not ends:
+        text = (
+            "only the core of a softwire has subscribers, or that of MAP-T; give a chain such as [tester, softwire], "
+        )
+        yield Problem(at, f"{text}or remove it")
+        return
+    edge, core = (experiment.gateway.boxes[number] for number in ends[:2])
+    if not edge.is_played:
+        what = "MAP-T" if kinds[ends[0]] == MapEnd.EDGE else "the softwire"
+        text = f"the tester plays the subscribers, so the edge of {what} has to be `tester`; give it as the first box"
         yield Problem(at, text)
         return
-    if not experiment.gateway.boxes[kinds.index(SoftwireEnd.EDGE)].is_played:
-        text = (
-            "the tester plays the subscribers, so the edge of the softwire has to be `tester`; give it as the first box"
-        )
-        yield Problem(at, text)
-        return
-    core = experiment.gateway.boxes[kinds.index(SoftwireEnd.CORE)]
-    ranges = own.count * len(own.subscriber(0).ports.ranges)
-    if own.count > core.most_subscribers:
-        remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
-        text = f"{core.driver} takes at most {core.most_subscribers:,} subscribers, not {own.count:,}; give {remedy}"
-        yield Problem(at, text)
-    elif own.share_addresses and ranges > core.most_port_ranges:
-        text = (
-            f"{own.count:,} subscribers that share addresses have {ranges:,} ranges of ports, and {core.driver} takes "
-        )
-        yield Problem(at, f"{text}{core.most_port_ranges:,}; give a shorter `ea_length`, or a smaller `offset`")
+    if too_many := _too_many(own, core):
+        yield Problem(at, too_many)
     if own.share_addresses:
         yield from _check_owned_ports(experiment, own.first_port, (*location, "ports"))
     yield from _check_subscribers_prefix(experiment, own.ipv6, at)
@@ -156,6 +154,61 @@ def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[P
         yield Problem((*location, "addresses", "left_hosts"), text)
 
 
+def _too_many(own: Subscribers, core: GatewayModel) -> str | None:
+    """Returns in what respect a core does not serve so many subscribers, and what to do."""
+    remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
+    psids, addresses = 1 << own.rule.psid_length, own.ipv4.num_addresses
+    ranges = own.count * len(own.subscriber(0).ports.ranges)
+    if core.most_psids and psids > core.most_psids:
+        return (
+            f"{psids:,} subscribers share each address, a PSID of {own.rule.psid_length} bits, and {core.driver} takes "
+            f"at most {core.most_psids:,}; give {remedy}, or a shorter `ipv4`"
+        )
+    if core.most_shared_addresses and addresses > core.most_shared_addresses:
+        return (
+            f"`ipv4` is {own.ipv4} with {addresses:,} addresses, and {core.driver} takes at most "
+            f"{core.most_shared_addresses:,}; give a longer `ipv4`"
+        )
+    if own.count > core.most_subscribers:
+        return f"{core.driver} takes at most {core.most_subscribers:,} subscribers, not {own.count:,}; give {remedy}"
+    if own.share_addresses and ranges > core.most_port_ranges:
+        return (
+            f"{own.count:,} subscribers that share addresses have {ranges:,} ranges of ports, and {core.driver} takes "
+            f"{core.most_port_ranges:,}; give a shorter `ea_length`, or a smaller `offset`"
+        )
+    return None
+
+
+def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem]:
+    """Refuses default mapping rules that MAP-T cannot have, and edges with more hosts than one subscriber has."""
+    gateway, kinds = experiment.gateway, experiment.kinds or ()
+    if MapEnd.EDGE not in kinds:
+        return
+    given = [(hop_at, hop.mapping_prefix, hop) for hop_at, hop in gateway.located_hops if hop.mapping_prefix]
+    for hop_at, prefix, hop in given:
+        here = (*at, "gateway", *hop_at, "dmr")
+        if prefix != given[0][1]:
+            yield Problem(here, f"both ends of MAP-T have one default mapping rule, and the other's is {given[0][1]}")
+        elif prefix.subnet_of(WELL_KNOWN_SPACE) and not hop.takes_well_known_prefix:
+            text = f"{hop.driver} refuses {prefix} with addresses that are not global (RFC 6052 §3.1); give another, "
+            yield Problem(here, f"{text}e.g. 2001:2:0:64::/64")
+        elif taken := next((each for each in _networks_besides(experiment) if each.overlaps(prefix)), None):
+            yield Problem(here, f"{prefix} overlaps {taken}, which a link or natxy's own end has; give another")
+    edge = kinds.index(MapEnd.EDGE)
+    hidden = any(box.hides_left for box in gateway.boxes[:edge])
+    hosts = experiment.addresses.left_hosts
+    if hosts.size > 1 and not hidden and experiment.subscribers is None:
+        remedy = "`subscribers`" if gateway.boxes[edge].is_played else "a NAT before it, e.g. nftables"
+        text = f"an edge of MAP-T is that of one subscriber with one address, and these are {hosts.size:,}; give one, "
+        yield Problem((*at, "addresses", "left_hosts"), f"{text}or {remedy}")
+
+
+def _networks_besides(experiment: Experiment) -> list[IPNetwork]:
+    """Returns the networks of the links at the ends, of what is behind them, and natxy's own."""
+    links = (experiment.addresses.left, experiment.addresses.right)
+    return [OWN_NETWORK, *(network for link in links for network in (link.dut.network, *link.behind))]
+
+
 def _check_subscribers_prefix(experiment: Experiment, prefix: IPv6Network, at: Location) -> Iterator[Problem]:
     """Refuses a prefix of subscribers' ends that test traffic must not go to, or that something else has."""
     if not any(isinstance(each, IPv6Network) and prefix.subnet_of(each) for each in SAFE_NETWORKS):
@@ -164,13 +217,10 @@ def _check_subscribers_prefix(experiment: Experiment, prefix: IPv6Network, at: L
         )
         yield Problem(at, text)
         return
-    links = (experiment.addresses.left, experiment.addresses.right)
-    used = [OWN_NETWORK, *(network for link in links for network in (link.dut.network, *link.behind))]
-    if taken := next((each for each in used if each.overlaps(prefix)), None):
-        text = (
-            f"`ipv6` is {prefix}, and overlaps {taken}, which a link or natxy's own end of a softwire has; give another"
-        )
-        yield Problem(at, text)
+    dmrs = [domain.prefix] if (domain := experiment.map_domain) else []
+    if taken := next((each for each in [*_networks_besides(experiment), *dmrs] if each.overlaps(prefix)), None):
+        what = "the default mapping rule" if taken in dmrs else "a link or natxy's own end of a softwire"
+        yield Problem(at, f"`ipv6` is {prefix}, and overlaps {taken}, which {what} has; give another")
 
 
 def _check_owned_ports(experiment: Experiment, first: int, at: Location) -> Iterator[Problem]:

@@ -33,10 +33,11 @@ def check_translation(plan: Plan, own: ExperimentPlan, experiment: Experiment, l
 def _impossible(gateway: GatewayModel, kind: TranslationKind | None) -> str:
     """Says that a gateway cannot translate so, and what to do."""
     able = ", ".join(sorted(each for each in gateway.translations if each))
-    if gateway.softwire_ends and not gateway.translations:
-        edge = gateway.driver if SoftwireEnd.EDGE in gateway.softwire_ends else "softwire"
-        both = f"{{driver: chain, gateways: [{edge}, {gateway.driver}]}}"
-        return f"{gateway.driver} is one end of a softwire; give the other end too: `gateway: {both}`"
+    if (gateway.softwire_ends or gateway.map_ends) and not gateway.translations:
+        alone = gateway.softwire_ends and SoftwireEnd.EDGE not in gateway.softwire_ends
+        both = f"{{driver: chain, gateways: [{'softwire' if alone else gateway.driver}, {gateway.driver}]}}"
+        what = "a softwire" if gateway.softwire_ends else "MAP-T"
+        return f"{gateway.driver} is one end of {what}; give the other end too: `gateway: {both}`"
     if not able and not gateway.translations:
         return f"the translations of {gateway.title} do not fit together; choose another order, or other gateways"
     can = f"only {able}" if able else "none from end to end" if len(gateway.boxes) > 1 else "none"

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv6Network
 from typing import ClassVar, Final
 
 from natxy.addressing.embedding import LENGTHS
 from natxy.addressing.port_sets import PortSet
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import Kernel, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Kernel, MapEnd, SoftwireEnd, TranslationKind
 
 FIRST_PORT: Final = 1024
 LAST_PORT: Final = 65535
@@ -105,6 +106,11 @@ class GatewayModel(PlanModel):
         return frozenset()
 
     @property
+    def map_ends(self) -> frozenset[MapEnd]:
+        """The ends of MAP-T that it can be, beside a gateway that is the other end."""
+        return frozenset()
+
+    @property
     def most_subscribers(self) -> int:
         """The subscribers that it serves as the core of a softwire, each with an address of its own."""
         return 1
@@ -118,6 +124,21 @@ class GatewayModel(PlanModel):
     def spare_mtu(self) -> int:
         """The bytes by which its links' MTU has to be larger than the longest packet."""
         return 0
+
+    @property
+    def most_shared_addresses(self) -> int | None:
+        """The IPv4 addresses that all subscribers have together; None for any number."""
+        return None
+
+    @property
+    def most_psids(self) -> int | None:
+        """The subscribers that share an IPv4 address; None for any number."""
+        return None
+
+    @property
+    def mapping_prefix(self) -> IPv6Network | None:
+        """The prefix of the default mapping rule, where it is an end of MAP-T and has one of its own."""
+        return None
 
     @property
     def boxes(self) -> tuple[GatewayModel, ...]:

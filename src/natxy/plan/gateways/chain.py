@@ -13,7 +13,7 @@ from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 
 if TYPE_CHECKING:
     # The union of all other gateways, which `natxy.plan.gateways` makes.
@@ -23,16 +23,17 @@ MOST_HOPS: Final = 4
 ONCE_A_MACHINE: Final = ("conntrack_max", "hash_size")
 """Settings that exist once for the machine."""
 
-Kind = TranslationKind | SoftwireEnd | None
-"""The translation of a gateway, or its end of a softwire; None if its two links are of one family."""
+Kind = TranslationKind | SoftwireEnd | MapEnd | None
+"""The translation of a gateway, or its end of a softwire or of MAP-T; None if its two links are of one family."""
 Kinds = tuple[Kind, ...]
 # Where both ends are of one family, what a gateway does another one undoes.
 _THERE_AND_BACK: Final[dict[Kind, set[Kind]]] = {
     TranslationKind.CLAT: {TranslationKind.NAT64, TranslationKind.SIIT},
     SoftwireEnd.EDGE: {SoftwireEnd.CORE},
+    MapEnd.EDGE: {MapEnd.CORE},
 }
 
-_ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1}
+_ENTERED: Final[dict[Kind, int]] = {SoftwireEnd.EDGE: 1, SoftwireEnd.CORE: -1, MapEnd.EDGE: 1, MapEnd.CORE: -1}
 
 
 def _hop(given: GatewayModel) -> GatewayModel:
@@ -145,8 +146,8 @@ class ChainConfig(GatewayModel):
         return frozenset({*plain, *(kind for kind in TranslationKind if self.kinds(*kind.families, kind))})
 
     def kinds(self, left: Family, right: Family, kind: TranslationKind | None = None) -> Kinds | None:
-        """Returns each gateway's translation, or end of a softwire, between ends of these families; None if there is no
-        such way.
+        """Returns each gateway's translation, or end of a softwire or of MAP-T, between ends of these families; None if
+        there is no such way.
 
         `kind` is the translation from end to end; without it, there is none, or one that is undone further on.
         """
@@ -156,7 +157,7 @@ class ChainConfig(GatewayModel):
     def _fitting(self, left: Family, right: Family, kind: TranslationKind | None) -> Iterator[Kinds]:
         # A gateway whose settings take any translation keeps connections or not.
         possible: list[list[Kind]] = [
-            [*(own for own in hop.translations if _fits(own, hop.keeps_connections)), *hop.softwire_ends]
+            [*(own for own in hop.translations if _fits(own, hop.keeps_connections)), *hop.softwire_ends, *hop.map_ends]
             for hop in self.gateways
         ]
         for kinds in product(*possible):
@@ -165,15 +166,15 @@ class ChainConfig(GatewayModel):
             pairs = [*zip(kinds, self.gateways, strict=True)]
             alone = not any(hop.hides_left if own is None else hop.is_played for own, hop in pairs)
             fits = _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None)
-            if fits and not self._hides_in_softwire(kinds):
+            if fits and not self._hides_between_ends(kinds):
                 yield kinds
 
-    def _hides_in_softwire(self, kinds: Kinds) -> bool:
-        """Returns true if a NAT stands between the ends of a softwire: it would replace the softwire's addresses."""
-        in_softwire = accumulate(_ENTERED.get(own, 0) for own in kinds)
+    def _hides_between_ends(self, kinds: Kinds) -> bool:
+        """Returns true if a NAT stands between the ends of a softwire or of MAP-T: it would replace their addresses."""
+        between = accumulate(_ENTERED.get(own, 0) for own in kinds)
         return any(
             depth and own is None and hop.hides_left
-            for depth, own, hop in zip(in_softwire, kinds, self.gateways, strict=True)
+            for depth, own, hop in zip(between, kinds, self.gateways, strict=True)
         )
 
     @property

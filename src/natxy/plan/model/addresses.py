@@ -31,9 +31,9 @@ from pydantic import (
 )
 
 from natxy.addressing.embedding import embedded, embeds, extracted
-from natxy.addressing.map_rules import MapRule
+from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.plan.model.base import Pattern, PlanModel
-from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import MapEnd, SoftwireEnd, TranslationKind
 from natxy.untrusted.validation import got
 
 _Read = TypeVar("_Read")
@@ -236,11 +236,53 @@ class Softwire(PlanModel):
     subscribers: MapRule | None = None
 
 
+class MapDomain(PlanModel):
+    """One end of MAP-T: IPv4 packets between a subscriber and the networks that an edge `carries` are translated.
+
+    A subscriber's IPv6 address follows from the `rule`, and that of a far IPv4 host is behind the `prefix` of the
+    default mapping rule (RFC 7599 §5). `only` is the number of the subscriber where the rule has others that are not
+    there; None if all of them are.
+    """
+
+    end: MapEnd
+    rule: MapRule
+    only: int | None = None
+    prefix: EmbeddingPrefix
+    carries: tuple[IPv4Prefix, ...] = ()
+
+    @property
+    def subscribers(self) -> list[MapSubscriber]:
+        numbers = range(self.rule.subscriber_count) if self.only is None else (self.only,)
+        return [self.rule.subscriber(number) for number in numbers]
+
+    @property
+    def subscriber_network(self) -> IPv6Network:
+        """The network of the subscribers' IPv6 addresses."""
+        return self.rule.ipv6 if self.only is None else self.rule.subscriber(self.only).prefix
+
+    def across(self, host: IPAddress) -> IPAddress | None:
+        """Returns a host's address in the other family: that of the first subscriber that has the address, or of a far
+        host. None for an IPv6 host that is neither."""
+        rule = self.rule
+        if isinstance(host, IPv4Address):
+            if host not in rule.ipv4:
+                return embedded(self.prefix, host)
+            of_address = int(host) - int(rule.ipv4.network_address) << rule.psid_length
+            return rule.subscriber(of_address if self.only is None else self.only).address
+        if host in self.subscriber_network:
+            # The interface identifier has the address (RFC 7597 §6).
+            return IPv4Address(int(host) >> 16 & 0xFFFF_FFFF)
+        with suppress(ValueError):
+            return extracted(self.prefix, host)
+        return None
+
+
 class AddressPlan(PlanModel):
     """The addresses of both sides: the initiator's (private) side is left, the responder's is right.
 
-    With a `translation` or a `softwire`, the sides are of different families. Without a translation, `pool` has the
-    addresses that replace those of all left hosts on the right, where that is not the DUT's own address alone.
+    With a `translation`, a `softwire` or a `map_domain`, the sides are of different families. Without a translation,
+    `pool` has the addresses that replace those of all left hosts on the right, where that is not the DUT's own address
+    alone.
     `background` has further addresses of the same links, for native IPv6 traffic. `mtu` is the MTU of all links, large
     enough for the longest frame. `further` has the links of further pairs of interfaces.
     """
@@ -249,10 +291,16 @@ class AddressPlan(PlanModel):
     right: LinkAddresses
     translation: Translation | None = None
     softwire: Softwire | None = None
+    map_domain: MapDomain | None = None
     pool: Pool | None = None
     mtu: int = USUAL_MTU
     background: LinkPair | None = None
     further: tuple[LinkPair, ...] = ()
+
+    @property
+    def translates(self) -> bool:
+        """True if the gateway translates between IPv6 and IPv4."""
+        return bool(self.translation or self.map_domain)
 
     @property
     def public(self) -> IPNetwork:

@@ -53,6 +53,26 @@ class SoftwireEnd(StrEnum):
         return (Family.IPV4, Family.IPV6) if self == SoftwireEnd.EDGE else (Family.IPV6, Family.IPV4)
 
 
+class MapEnd(StrEnum):
+    """The end of MAP-T, which translates IPv4 packets to IPv6 and back by a mapping rule (RFC 7599).
+
+    `map-edge`, on the left: the translator of a subscriber's CE. `map-core`, on the right: the border relay (BR).
+    """
+
+    EDGE = "map-edge"
+    CORE = "map-core"
+
+    @property
+    def families(self) -> tuple[Family, Family]:
+        """The families of the left and the right link."""
+        return (Family.IPV4, Family.IPV6) if self == MapEnd.EDGE else (Family.IPV6, Family.IPV4)
+
+
+EDGES: Final = frozenset({SoftwireEnd.EDGE, MapEnd.EDGE})
+CORES: Final = frozenset({SoftwireEnd.CORE, MapEnd.CORE})
+"""The ends of softwires and of MAP-T: where IPv4 gets into IPv6, and where it gets out of it again."""
+
+
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]*"
 NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with a letter or a digit"
 """Says what names of plans and experiments are, as `NAME_PATTERN` does."""

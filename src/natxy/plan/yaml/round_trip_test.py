@@ -39,6 +39,7 @@ OTHERS: Final = {
     "simulated": "simulated",
     "wire": "loop",
     "{driver: chain, gateways: [tester, softwire]}": "lab",
+    "{driver: chain, gateways: [tester, map-t]}": "lab",
 }
 OTHER_PLANS: Final = {
     driver: (

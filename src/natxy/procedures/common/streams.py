@@ -12,10 +12,12 @@ from natxy.engine.messages.requests import (
     AddressField,
     FlowSpace,
     FrameFormat,
+    MappingFormat,
     PortField,
     SoftwireFormat,
     StreamKind,
     StreamSpec,
+    SubscriberRule,
     TrialLimits,
     TrialRequest,
 )
@@ -23,7 +25,7 @@ from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment, PortPair
 from natxy.plan.frames.forms import Form
 from natxy.plan.model.address_ranges import AddressRanges
-from natxy.plan.model.addresses import LinkPair
+from natxy.plan.model.addresses import LinkPair, MapDomain
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import ActiveConnections, Directions
@@ -278,16 +280,24 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     frames = experiment.frames_of_port(side.value)
     size = frames.sizes[0] if len(frames.sizes) == 1 else [*frames.sizes]
     plain = FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
-    softwire = experiment.softwire
-    if softwire is None:
-        return plain
-    rule = experiment.subscribers.rule if experiment.subscribers else None
-    return plain.model_copy(
-        update={"arrival_form": _arrival_form(experiment, side), "softwire": SoftwireFormat.of(softwire, rule)}
-    )
+    update: dict[str, Any] = {"arrival_form": _arrival_form(experiment, side)}
+    if softwire := experiment.softwire:
+        rule = experiment.subscribers.rule if experiment.subscribers else None
+        return plain.model_copy(update=update | {"softwire": SoftwireFormat.of(softwire, rule)})
+    if domain := experiment.map_domain:
+        return plain.model_copy(update=update | {"mapping": _mapping(domain)})
+    return plain
+
+
+def _mapping(domain: MapDomain) -> MappingFormat:
+    if domain.only is None:
+        subscribers = SubscriberRule.of(domain.rule)
+    else:
+        subscribers = SubscriberRule.of_one(domain.rule.subscriber(domain.only))
+    return MappingFormat(subscribers=subscribers, prefix=domain.prefix)
 
 
 def _arrival_form(experiment: Experiment, sender: Side) -> Form:
-    """Returns the form in which a side's frames arrive, where the tester plays the end of a softwire."""
+    """Returns the form in which a side's frames arrive, where the tester plays the end of a softwire or of MAP-T."""
     left, right = experiment.forms_of_ports
     return (right if sender == Side.LEFT else left).form_from(sender.value)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import Kinds
-from natxy.plan.model.terms import Family, Kernel, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Family, Kernel, MapEnd, SoftwireEnd, TranslationKind
 from natxy.results.records import ExperimentRecord, RunRecord
 from natxy.system.interrupts import dumped
 
@@ -96,6 +96,8 @@ def traffic(experiment: ExperimentRecord) -> str:
     planned = experiment.planned
     if planned.translation:
         return planned.translation.kind.upper()
+    if MapEnd.CORE in (planned.kinds or ()):
+        return "MAP-T"
     if SoftwireEnd.CORE in (planned.kinds or ()):
         return _softwire_traffic(planned)
     if kinds := [kind for kind in planned.kinds or () if kind]:
