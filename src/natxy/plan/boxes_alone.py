@@ -124,9 +124,7 @@ def _problem(number: int, text: str) -> Problem:
     return Problem(("experiments", number, "boxes_alone"), text)
 
 
-def _alone(
-    own: ExperimentPlan, box: Box, boxes: tuple[GatewayModel, ...], skipped: int
-) -> ExperimentPlan | None:
+def _alone(own: ExperimentPlan, box: Box, boxes: tuple[GatewayModel, ...], skipped: int) -> ExperimentPlan | None:
     """Returns the experiment on a box, without what does not apply to it; None if its procedure does not.
 
     `skipped` gateways of the whole stand before the box.

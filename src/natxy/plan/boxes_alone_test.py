@@ -18,7 +18,11 @@ from natxy.plan.yaml.loading import plan_of
 DS_LITE = {"driver": "chain", "gateways": ["softwire", "softwire", "nftables"]}
 LW4O6 = {
     "driver": "chain",
-    "gateways": [{"driver": "nftables", "port_set": {"psid": 3, "psid_length": 4, "offset": 0}}, "softwire", "softwire"],
+    "gateways": [
+        {"driver": "nftables", "port_set": {"psid": 3, "psid_length": 4, "offset": 0}},
+        "softwire",
+        "softwire",
+    ],
 }
 THROUGHPUT: dict[str, Any] = {
     "procedure": "throughput", "search": {"max_rate": "100k"}, "connections": 1000, "phase1_rate": "1k",

@@ -115,10 +115,12 @@ def path_of(
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
             left_hosts = AddressRanges.model_validate(right.ip)
-    hides = [kind is None and hop.hides_left for kind, hop in zip(kinds, boxes, strict=True)]
-    crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
+    crossings = [
+        Crossing(translation, right.network if kind is None and hop.hides_left else None)
+        for translation, kind, hop, right in zip(translations, kinds, boxes, rights, strict=True)
+    ]
     softwires = _Softwires(kinds, tuple(box.is_played for box in boxes), subscribers)
-    seen_left = _left_networks(ends, softwires, crossings, [right.network for right in rights])
+    seen_left = _left_networks(ends, softwires, crossings)
     seen_right = _right_networks(ends, softwires, crossings)
     lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
     links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
@@ -208,13 +210,8 @@ def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: 
     return Translation(kind=kind, prefix=PREFIX, pool=(at_the_end and ends.pool) or own, mappings=mappings)
 
 
-def _left_networks(
-    ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
-) -> list[Networks]:
-    """Returns the networks of the left end as each link sees them, from the left end to the right one.
-
-    `rights`: the network of each gateway's right link.
-    """
+def _left_networks(ends: AddressPlan, softwires: _Softwires, crossings: Sequence[Crossing]) -> list[Networks]:
+    """Returns the networks of the left end as each link sees them, from the left end to the right one."""
     found: list[Networks] = [(ends.left.dut.network, *ends.left.behind)]
     carried: list[Networks] = []
     for number, (kind, crossing) in enumerate(zip(softwires.kinds, crossings, strict=True)):
@@ -225,8 +222,7 @@ def _left_networks(
         elif kind == SoftwireEnd.CORE:
             found.append(carried.pop())
         else:
-            # What comes next sees the address of a gateway that hides the left side.
-            found.append((rights[number],) if crossing.hides_left else crossing.left_networks(found[-1]))
+            found.append(crossing.left_networks(found[-1]))
     return found
 
 

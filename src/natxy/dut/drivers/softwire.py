@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv6Address
 from typing import ClassVar, Final
 
 from natxy.addressing.map_rules import MapRule
@@ -12,6 +13,7 @@ from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.model.terms import SoftwireEnd
+from natxy.plan.path import OWN_NETWORK
 
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
@@ -52,6 +54,11 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
     def install(self) -> None:
         # A killed run may have left its routes on a DUT that survives the run.
         self.uninstall()
+        if self.config.by == SoftwireBy.SEG6 and int(source := self._source()):
+            raise DutError(
+                f"the DUT has an owner's source of tunnels, {source} (`ip sr tunsrc show`), which natxy would replace: "
+                "there is one for all of them; set it to ::, or give the gateway `by: ip6_tunnel`"
+            )
         try:
             self._batch(self._installed(), force=False)
         except DutError as error:
@@ -117,10 +124,19 @@ class SoftwireGateway(LinuxGateway[SoftwireConfig]):
         yield "route flush proto 110"
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")
-            yield "sr tunsrc set ::"
+            if self._source() in OWN_NETWORK:
+                yield "sr tunsrc set ::"
         else:
             yield f"link del {self.tunnel}"
             yield f"address del {own}/128 dev {self._outer}"
+
+    def _source(self) -> IPv6Address:
+        """Returns the source of what the kernel puts into IPv6; :: if none is set, and if the DUT does not tell."""
+        shown = self.transport.run(["ip", "sr", "tunsrc", "show"], check=False).stdout.split()
+        try:
+            return IPv6Address(shown[-1])
+        except (IndexError, ValueError):
+            return IPv6Address(0)
 
     def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:
         return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])

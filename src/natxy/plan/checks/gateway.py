@@ -79,9 +79,14 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
 
 def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
     """Refuses port sets of anything but one IPv4 address."""
-    families = experiment.families_of_links[1:]
-    for (hop_at, hop), family in zip(experiment.gateway.located_hops, families, strict=False):
-        if not isinstance(hop, NftablesConfig) or hop.port_set is None:
+    if experiment.kinds is None:
+        # A chain that leads nowhere has an error of its own.
+        return
+    # Boxes that the tester plays have links, too.
+    boxes, rights = experiment.gateway.boxes, experiment.families_of_links[1:]
+    for number, (box, family) in enumerate(zip(boxes, rights, strict=True)):
+        hop_at = ("gateways", number) if len(boxes) > 1 else ()
+        if not isinstance(box, NftablesConfig) or box.port_set is None:
             continue
         if family == Family.IPV6:
             text = "a port set is that of an IPv4 address; remove it, or measure IPv4"

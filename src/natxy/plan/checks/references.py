@@ -103,7 +103,9 @@ def _check_whole(
     whole = others.get(experiment.whole or "")
     if whole is None:
         near, names = guess(experiment.whole, others) or ";", _names(others.values())
-        yield Problem(at, f"{experiment.whole!r} is no earlier {procedure} experiment on a chain{near} there are: {names}")
+        yield Problem(
+            at, f"{experiment.whole!r} is no earlier {procedure} experiment on a chain{near} there are: {names}"
+        )
         return
     yield from _check_same_traffic(experiment, whole, family, at, "a ratio to it would mean nothing")
 
