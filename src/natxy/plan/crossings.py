@@ -39,8 +39,8 @@ class Crossing:
     hidden_in: IPNetwork | None = None
 
     def left_networks(self, networks: Iterable[IPNetwork]) -> Networks:
-        """Returns the left networks as the right side sees them: in their place the pool of a NAT64, or the network that
-        has the address of another NAT."""
+        """Returns the left networks as the right side sees them: in their place the pool of a NAT64, or the network
+        that has the address of another NAT."""
         own = self.translation
         if own is None:
             return (self.hidden_in,) if self.hidden_in else tuple(networks)

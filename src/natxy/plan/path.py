@@ -17,7 +17,6 @@ from natxy.plan.model.addresses import (
     AddressPlan,
     IPAddress,
     IPInterface,
-    IPNetwork,
     LinkAddresses,
     Softwire,
     Translation,

@@ -123,7 +123,9 @@ def test_an_owners_source_of_tunnels_is_not_replaced() -> None:
 @pytest.mark.parametrize(("source", "reset"), [("::", False), ("2001:2:0:5009::1", True), ("2001:db8::1", False)])
 def test_only_natxys_own_source_of_tunnels_is_taken_away(source: str, reset: bool) -> None:
     transport = Recording(source)
-    softwire = Softwire(end=SoftwireEnd.EDGE, own=IPv6Address("2001:2:0:5000::1"), far=IPv6Address("2001:2:0:5000::2"), carries=())
+    softwire = Softwire(
+        end=SoftwireEnd.EDGE, own=IPv6Address("2001:2:0:5000::1"), far=IPv6Address("2001:2:0:5000::2"), carries=()
+    )
     addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire)
     SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).uninstall()
     (removed,) = transport.batches
