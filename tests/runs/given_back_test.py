@@ -42,6 +42,8 @@ experiments:
 SEARCH: Final = "procedure: throughput, search: {min_rate: 1k, max_rate: 2k, error: 1k}"
 NAT: Final = f"connections: 100, phase1_rate: 1k, {SEARCH}"
 HOP: Final = "{driver: nftables, conntrack_max: 123456, udp_timeout_s: 77}"
+DS_LITE: Final = "gateway: {driver: chain, gateways: [softwire, softwire, nftables]}"
+B4: Final = "gateway: {driver: chain, gateways: [softwire, tester]}"
 SIZED: Final = f"gateway: {HOP}"
 # Only the machine's first network namespace can set the size.
 TIMED: Final = "gateway: {driver: nftables, udp_timeout_s: 77}"
@@ -81,6 +83,7 @@ SCENES: Final = {
     "lab with two gateways": Scene(
         "{kind: lab}", f"gateway: {{driver: chain, gateways: [{HOP}, nftables]}}, {NAT}"
     ),
+    "lab with a softwire": Scene("{kind: lab}", f"{DS_LITE}, {NAT}"),
     "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
     "lab with a daemon": Scene(
         "{kind: lab}", f"gateway: tayga, translation: siit, {SEARCH}", marks=[needs.TUN, needs.programs("tayga")]
@@ -107,6 +110,15 @@ SCENES: Final = {
             "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
         ),
         f"gateway: {{driver: iptables, backend: legacy, udp_timeout_s: 77}}, {NAT}",
+        cabled=True,
+        marks=[needs.SSHD],
+    ),
+    # One DUT is one box: the tester is the other end of the softwire.
+    "a softwire's end behind ssh": Scene(
+        HARDWARE.format(
+            "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
+        ),
+        f"{B4}, {SEARCH}",
         cabled=True,
         marks=[needs.SSHD],
     ),

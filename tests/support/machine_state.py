@@ -124,6 +124,7 @@ def _network(inside: tuple[str, ...]) -> dict[str, Any]:
         "links": links,
         "sysctls": _sysctls("net", inside),
         "steering": _steering(inside),
+        "tunnel source": _printed(*inside, "ip", "sr", "tunsrc", "show"),
         "rules": [_printed(*inside, "ip", version, "rule") for version in ("-4", "-6")],
         "routes": [
             line

@@ -41,6 +41,7 @@ RANDOM_PORTS: Final = Ports(source=PortRange(min=1024, max=65535), destination=P
 FIRST_SOURCE_PORT: Final = 10_000
 MOST_SOURCE_PORTS: Final = 40_000
 FIRST_DESTINATION_PORT: Final = 1000
+_LAST_PORT: Final = 65535
 
 
 def is_safe(hosts: AddressRanges) -> bool:
@@ -233,12 +234,7 @@ def resolve_ports(own: PortsPlan, flows: int | None, lowest: int = 0) -> Ports:
 
     No range that the plan leaves out begins below `lowest`.
     """
-    default = RANDOM_PORTS if flows is None else _ports_for(flows)
-    source, destination = (
-        PortRange(min=max(each.min, lowest), max=max(each.max, lowest))
-        for each in (default.source, default.destination)
-    )
-    default = Ports(source=source, destination=destination)
+    default = _random_ports(lowest) if flows is None else _ports_for(flows, lowest)
     source, destination = own.source or default.source, own.destination or default.destination
     if own.reverse is None:
         return Ports(source=source, destination=destination)
@@ -246,11 +242,19 @@ def resolve_ports(own: PortsPlan, flows: int | None, lowest: int = 0) -> Ports:
     return Ports(source=source, destination=destination, reverse=reverse)
 
 
-def _ports_for(flows: int) -> Ports:
+def _random_ports(lowest: int) -> Ports:
+    source, destination = (
+        PortRange(min=max(each.min, lowest), max=each.max) for each in (RANDOM_PORTS.source, RANDOM_PORTS.destination)
+    )
+    return Ports(source=source, destination=destination)
+
+
+def _ports_for(flows: int, lowest: int) -> Ports:
     """Returns the smallest ranges that hold the flows with one address on each side."""
-    destinations = math.ceil(flows / MOST_SOURCE_PORTS)
+    first_source, first_destination = max(FIRST_SOURCE_PORT, lowest), max(FIRST_DESTINATION_PORT, lowest)
+    destinations = math.ceil(flows / min(MOST_SOURCE_PORTS, _LAST_PORT + 1 - first_source))
     sources = math.ceil(flows / destinations)
     return Ports(
-        source=PortRange(min=FIRST_SOURCE_PORT, max=FIRST_SOURCE_PORT + sources - 1),
-        destination=PortRange(min=FIRST_DESTINATION_PORT, max=min(FIRST_DESTINATION_PORT + destinations - 1, 65535)),
+        source=PortRange(min=first_source, max=first_source + sources - 1),
+        destination=PortRange(min=first_destination, max=min(first_destination + destinations - 1, _LAST_PORT)),
     )

@@ -144,9 +144,11 @@ def _alone(own: ExperimentPlan, box: Box, boxes: tuple[GatewayModel, ...], skipp
     if gateway.keeps_connections is False:
         if own.procedure.stateful:
             return None
-        # As many four-tuples, over the same ports, as those of the connections.
-        flows = own.flows or own.connections if "flows" in own.procedure.takes else None
-        changes |= {"flows": flows} | dict.fromkeys(_OF_CONNECTIONS)
+        # As many four-tuples, over the same ports, as those of the connections, where the procedure takes flows.
+        if "flows" in own.procedure.takes:
+            changes["flows"] = own.flows or own.connections
+        # A field that is set, if only to None, is refused where the procedure does not take it.
+        changes |= dict.fromkeys(name for name in _OF_CONNECTIONS if name in own.model_fields_set)
     if own.addresses.pool and not gateway.hides_left:
         changes["addresses"] = own.addresses.model_copy(update={"pool": None})
     reset = own.procedure

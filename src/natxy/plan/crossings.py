@@ -29,18 +29,19 @@ Networks = tuple[IPNetwork, ...]
 class Crossing:
     """Says how networks on one side of a gateway are addressed on the other side.
 
-    With `hides_left` and no `translation`, it is a NAT44 or NAT66; with neither, a router.
+    With `hidden_in` and no `translation`, it is a NAT44 or NAT66, whose address in that network replaces those of the
+    left side; with neither, a router.
     """
 
     translation: Translation | None = None
-    hides_left: bool = False
+    hidden_in: IPNetwork | None = None
 
     def left_networks(self, networks: Iterable[IPNetwork]) -> Networks:
-        """Returns the left networks as the right side sees them: the pool of a NAT64 in their place, and nothing behind
-        a NAT with its own address."""
+        """Returns the left networks as the right side sees them: in their place the pool of a NAT64, or the network
+        that has the address of another NAT."""
         own = self.translation
         if own is None:
-            return () if self.hides_left else tuple(networks)
+            return (self.hidden_in,) if self.hidden_in else tuple(networks)
         if own.kind == TranslationKind.NAT64:
             return (own.pool,)
         if own.kind == TranslationKind.NAT46:

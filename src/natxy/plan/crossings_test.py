@@ -15,16 +15,16 @@ MAPPING = AddressMapping.model_validate({"ipv4": "10.1.0.0/24", "ipv6": "2001:2:
 
 def of(kind: str | None, *, hides: bool = False) -> Crossing:
     if kind is None:
-        return Crossing(hides_left=hides)
+        return Crossing(hidden_in=ip_network("198.19.0.0/24") if hides else None)
     fields = {"kind": kind, "prefix": "2001:2:0:64::/96", "pool": "198.19.0.1", "mappings": [MAPPING]}
-    return Crossing(Translation.model_validate(fields), hides_left=hides)
+    return Crossing(Translation.model_validate(fields))
 
 
 @pytest.mark.parametrize(
     ("crossing", "left", "seen_right", "right", "seen_left"),
     [
         (of(None), "10.0.0.0/8", ["10.0.0.0/8"], "198.19.0.0/16", ["198.19.0.0/16"]),
-        (of(None, hides=True), "10.0.0.0/8", [], "198.19.0.0/16", ["198.19.0.0/16"]),
+        (of(None, hides=True), "10.0.0.0/8", ["198.19.0.0/24"], "198.19.0.0/16", ["198.19.0.0/16"]),
         (of("nat64"), "2001:2::/64", ["198.19.0.1/32"], "198.19.0.0/24", ["2001:2:0:64::c613:0/120"]),
         (of("siit"), "2001:2::/64", ["10.1.0.0/24"], "198.19.0.0/24", ["2001:2:0:64::c613:0/120"]),
         (of("nat46"), "198.18.0.0/24", ["2001:2:0:64::c612:0/120"], "2001:2::/64", ["10.1.0.0/24"]),

@@ -143,14 +143,16 @@ def path_of(
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
             left_hosts, ports = AddressRanges.model_validate(right.ip), hop.own_ports or PortSet()
-    hides = [hop.hides_left and not isinstance(kind, TranslationKind) for kind, hop in zip(kinds, boxes, strict=True)]
-    crossings = [Crossing(*each) for each in zip(translations, hides, strict=True)]
+    crossings = [
+        Crossing(translation, right.network if hop.hides_left and not isinstance(kind, TranslationKind) else None)
+        for translation, kind, hop, right in zip(translations, kinds, boxes, rights, strict=True)
+    ]
     played = tuple(box.is_played for box in boxes)
     softwires = _Softwires(kinds, played, subscribers)
     prefix = next((box.mapping_prefix for box in boxes if box.mapping_prefix), _DMR)
     domains = _MapDomains(kinds, played, subscribers, ones, prefix)
     carriers = _Carriers(softwires, domains)
-    seen_left = _left_networks(ends, carriers, crossings, [right.network for right in rights])
+    seen_left = _left_networks(ends, carriers, crossings)
     seen_right = _right_networks(ends, carriers, crossings)
     lefts = [ends.left, *(_link(*link[::-1], seen) for link, seen in zip(between, seen_left[1:-1], strict=True))]
     links = [*(_link(*link, seen) for link, seen in zip(between, seen_right[1:-1], strict=True)), ends.right]
@@ -190,7 +192,7 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
 def _pool(number: int, ends: AddressPlan, crossing: Crossing, kinds: Kinds) -> IPNetwork | None:
     """Returns the addresses by which gateway `number` replaces those of left hosts, where they are not its own on its
     right link."""
-    if kinds[number] == SoftwireEnd.EDGE and crossing.hides_left:
+    if kinds[number] == SoftwireEnd.EDGE and crossing.hidden_in:
         # Its right link has IPv6 alone.
         return ends.pool or ip_network(_between(Family.IPV4, number + 1)[0].ip)
     is_at_the_end = number == len(kinds) - 1 and not isinstance(kinds[number], TranslationKind)
@@ -312,25 +314,19 @@ def _translation(kind: Kind, right: IPInterface, ends: AddressPlan, left_hosts: 
     return Translation(kind=kind, prefix=PREFIX, pool=(at_the_end and ends.pool) or own, mappings=mappings)
 
 
-def _left_networks(
-    ends: AddressPlan, carriers: _Carriers, crossings: Sequence[Crossing], rights: Sequence[IPNetwork]
-) -> list[Networks]:
-    """Returns the networks of the left end as each link sees them, from the left end to the right one.
-
-    `rights`: the network of each gateway's right link.
-    """
+def _left_networks(ends: AddressPlan, carriers: _Carriers, crossings: Sequence[Crossing]) -> list[Networks]:
+    """Returns the networks of the left end as each link sees them, from the left end to the right one."""
     found: list[Networks] = [(ends.left.dut.network, *ends.left.behind)]
     carried: list[Networks] = []
     for number, (kind, crossing) in enumerate(zip(carriers.kinds, crossings, strict=True)):
         if kind in EDGES:
-            carried.append(() if crossing.hides_left else found[-1])
+            carried.append(() if crossing.hidden_in else found[-1])
             found.append(carriers.left_networks(number))
         elif kind in CORES:
             networks = carried.pop()
-            found.append((rights[number],) if crossing.hides_left else networks)
+            found.append((crossing.hidden_in,) if crossing.hidden_in else networks)
         else:
-            # What comes next sees the address of a gateway that hides the left side.
-            found.append((rights[number],) if crossing.hides_left else crossing.left_networks(found[-1]))
+            found.append(crossing.left_networks(found[-1]))
     return found
 
 

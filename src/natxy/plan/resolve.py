@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from pydantic import ValidationError
@@ -108,7 +109,10 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         many_pairs=own.pairs is not None,
         prefix=(own.translation and own.translation.prefix) or PREFIX,
     )
-    subscribers = _resolve_subscribers(own.subscribers, addresses.left, location) if own.subscribers else None
+    problems: list[Problem] = []
+    subscribers = None
+    with _collected(problems):
+        subscribers = _resolve_subscribers(own.subscribers, addresses.left, location) if own.subscribers else None
     if subscribers:
         addresses = _with_subscribers(addresses, subscribers, own)
     frame_size = own.settled_frame_size(plan.family)
@@ -137,12 +141,34 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "timing": timing,
     }
     experiment = Experiment.model_validate(_shared_fields(own, Experiment) | decided)
-    procedure = _resolve_procedure(own.procedure, experiment.maximum_fps, (*location, "procedure"))
-    experiment = experiment.model_copy(update={"procedure": procedure})
-    if "search" not in takes or (procedure.searches_if_asked and "search" not in own.model_fields_set):
-        return experiment
+    line_fps = experiment.maximum_fps
+    with _collected(problems):
+        procedure = _resolve_procedure(own.procedure, line_fps, (*location, "procedure"))
+        experiment = experiment.model_copy(update={"procedure": procedure})
+    asked = not own.procedure.searches_if_asked or "search" in own.model_fields_set
+    if "search" in takes and asked:
+        with _collected(problems):
+            experiment = experiment.model_copy(update={"search": _whole_search(plan, own, line_fps, timing, location)})
+    if problems:
+        raise PlanProblems(problems)
+    return experiment
+
+
+@contextmanager
+def _collected(problems: list[Problem]) -> Iterator[None]:
+    """Adds the problems of a part to the others, so that all are told together."""
+    try:
+        yield
+    except PlanProblems as found:
+        problems += found.problems
+
+
+def _whole_search(
+    plan: Plan, own: ExperimentPlan, line_fps: float | None, timing: Timing, location: Location
+) -> Search:
+    """Returns the search with the defaults of its kind."""
     nominal = plan.testbed.nominal_line_rate
-    search = _resolve_search(own.search, experiment.maximum_fps, (*location, "search"), nominal=nominal)
+    search = _resolve_search(own.search, line_fps, (*location, "search"), nominal=nominal)
     goal = own.search.goal or GoalPlan()
     if own.search.kind is None and _robust_by_default(search, own, timing):
         search = search.model_copy(update={"kind": "mlrsearch"})
@@ -150,7 +176,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         goal = goal if goal.preset else goal.model_copy(update={"preset": GoalPreset.ROBUST})
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
-    return experiment.model_copy(update={"search": search})
+    return search
 
 
 def _resolve_subscribers(own: SubscribersPlan, left: LinkAddresses, location: Location) -> Subscribers:

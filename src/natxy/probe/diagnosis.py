@@ -192,6 +192,18 @@ def _another_route(observed: Observed) -> str | None:
     )
 
 
+def _not_unwrapped(observed: Observed) -> str | None:
+    """Finds an end of a softwire that has a route for what is in the packets, and none for the packets themselves."""
+    route = observed.state.routes.get(observed.source)
+    answered = observed.passage is not None and Refusal.NO_ROUTE in observed.passage.refusals
+    if observed.unwraps is None or not answered or (route and route.error):
+        return None
+    return (
+        f"the gateway does not take the packets out of the softwire: it answers that it has no route to "
+        f"{observed.unwraps}, its own end; give it this end, by an address, a tunnel or a route that decapsulates"
+    )
+
+
 def _no_route(observed: Observed) -> str | None:
     route = observed.state.routes.get(observed.source)
     answered = observed.passage is not None and Refusal.NO_ROUTE in observed.passage.refusals
@@ -264,6 +276,7 @@ _CAUSES: Final[tuple[Callable[[Observed], str | None], ...]] = (
     _not_forwarding,
     _default_route,
     _another_route,
+    _not_unwrapped,
     _no_route,
     _loop,
     _mistranslated,

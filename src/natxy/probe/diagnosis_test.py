@@ -208,3 +208,15 @@ def test_a_gateway_that_should_hide_the_left_side_and_does_not() -> None:
     private, public = ip_address("10.0.0.2"), ip_address("198.19.0.1")
     assert untranslated(private, public) is None
     assert "does not translate: frames from 10.0.0.2 leave it with this" in (untranslated(private, private) or "")
+
+
+def test_a_box_that_does_not_decapsulate_has_a_route_to_the_host() -> None:
+    own = ip_address("2001:2:0:5000::2")
+    refused = replace(fared(refusals=(Refusal.NO_ROUTE,)), unwraps=own, after=state(near=16))
+    text = diagnose(refused)
+    assert text.startswith("the gateway does not take the packets out of the softwire: it answers that it has no route")
+    assert str(own) in text
+    assert "198.19.0.2" not in text
+    # It lacks the route to the host as well, or alone.
+    lacking = state(near=16, routes={Side.LEFT: Route(None, error="RTNETLINK answers: Network is unreachable")})
+    assert "has no route to 198.19.0.2" in diagnose(replace(refused, after=lacking))

@@ -114,7 +114,8 @@ class Observed:
     `near` and `far` are the DUT's interfaces towards the frames' sender and receiver. `mac` answered the sender's
     requests for the DUT's address; None if nothing did, and then there is no `passage` and `asked` requests were sent,
     unless frames go to `given`, the DUT's address in the plan.
-    `translates`: the gateway translates between address families. `before` and `after` are None for a DUT that natxy
+    `translates`: the gateway translates between address families. `unwraps`: its end of a softwire, if it takes these
+    frames out of IPv6. `before` and `after` are None for a DUT that natxy
     cannot ask.
     """
 
@@ -128,6 +129,7 @@ class Observed:
     given: str | None = None
     asked: int = 0
     translates: bool = False
+    unwraps: IPAddress | None = None
     before: DutState | None = None
     after: DutState | None = None
 

@@ -15,6 +15,7 @@ from natxy.engine.messages.ports import NeighborsResolve
 from natxy.errors import DutError
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.terms import SoftwireEnd
 from natxy.plan.path import Hop
 from natxy.probe.diagnosis import caveats, diagnose, untranslated
 from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
@@ -210,6 +211,7 @@ class ProbedPath:
             given=self.dut_macs.get(side),
             asked=_ASKED,
             translates=place.hop.addresses.translates,
+            unwraps=place.unwraps(side),
             before=before,
             after=after,
         )
@@ -243,6 +245,12 @@ class _Place:
     def named(self) -> str:
         """The beginning of a sentence about the gateway, if there are others."""
         return "" if self.alone else f"{self.title}: "
+
+    def unwraps(self, side: Side) -> IPAddress | None:
+        """Returns the gateway's end of a softwire, if it takes frames from this side out of it."""
+        softwire = self.hop.addresses.softwire
+        inner = Side.LEFT if softwire and softwire.end == SoftwireEnd.CORE else Side.RIGHT
+        return softwire.own if softwire and side == inner else None
 
     def state(self) -> DutState | None:
         """Returns what the gateway's kernel says; None if it cannot be asked."""

@@ -75,6 +75,32 @@ def test_the_longer_frame_of_a_translation_counts(
     assert rows["Theoretical maximum"].startswith(f"{100e9 / 8 / (longest + 20):,.0f} frames/s")
 
 
+# RFC 8219, appendix A: 10 Gbit/s, and frames that are O = 20 or 40 bytes longer between the gateways.
+@pytest.mark.parametrize(
+    ("gateways", "size", "longer", "maximum_fps"),
+    [
+        (["tayga", "tayga-netfilter"], 64, 20, 12_019_230),
+        (["softwire", "softwire", "nftables"], 64, 40, 10_080_645),
+        (["softwire", "softwire", "nftables"], 128, 40, 6_648_936),
+        (["softwire", "softwire", "nftables"], 1518, 40, 792_141),
+        (["softwire", "tester"], 64, 40, 10_080_645),
+    ],
+)
+def test_frames_that_are_longer_between_gateways_limit_the_maximum(
+    gateways: list[str], size: int, longer: int, maximum_fps: int
+) -> None:
+    chain = {"driver": "chain", "gateways": gateways}
+    kept = {} if "tester" in gateways else {"connections": 100, "phase1_rate": "1k"}
+    own = {"name": "e", "gateway": chain, "frame_size": size} | kept | THROUGHPUT
+    given = {"name": "p", "line_rate": "10Gbps", "experiments": [own]}
+    (experiment,) = resolve(Plan.model_validate(given)).experiments
+    assert experiment.longest_frame == size + longer
+    assert experiment.maximum_fps is not None
+    assert int(experiment.maximum_fps) == maximum_fps
+    # The links take the longest frame whole, and what the kernel keeps free in a softwire.
+    assert experiment.address_plan.mtu >= size + longer - 18
+
+
 @pytest.mark.parametrize(
     ("experiment", "top"),
     [

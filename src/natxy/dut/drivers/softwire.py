@@ -11,6 +11,7 @@ from natxy.addressing.map_rules import MapRule
 from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
 from natxy.errors import DutError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
+from natxy.plan.path import OWN_NETWORK
 
 # They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
 _OWN: Final = ["proto", "110", "metric", "4096"]
@@ -40,6 +41,11 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
     def install(self) -> None:
         # A killed run may have left its routes on a DUT that survives the run.
         self.uninstall()
+        if self.config.by == SoftwireBy.SEG6 and int(source := self._source()):
+            raise DutError(
+                f"the DUT has an owner's source of tunnels, {source} (`ip sr tunsrc show`), which natxy would replace: "
+                "there is one for all of them; set it to ::, or give the gateway `by: ip6_tunnel`"
+            )
         try:
             self.batch("ip", self._installed(), force=False)
         except DutError as error:
@@ -114,9 +120,18 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
         yield "route flush proto 110"
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")
-            yield "sr tunsrc set ::"
+            if self._source() in OWN_NETWORK:
+                yield "sr tunsrc set ::"
         else:
             yield from self.removed_tunnel(self.tunnel)
+
+    def _source(self) -> IPv6Address:
+        """Returns the source of what the kernel puts into IPv6; :: if none is set, and if the DUT does not tell."""
+        shown = self.transport.run(["ip", "sr", "tunsrc", "show"], check=False).stdout.split()
+        try:
+            return IPv6Address(shown[-1])
+        except (IndexError, ValueError):
+            return IPv6Address(0)
 
     def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:
         return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])

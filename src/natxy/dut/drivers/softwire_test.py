@@ -11,19 +11,22 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.softwire import SoftwireGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
+from natxy.errors import DutError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
 from natxy.plan.model.terms import SoftwireEnd
 from natxy.system.machine_sysctls import MachineSysctls
 
+RULE = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 2, 6)
 LINK = LinkAddresses(dut=ip_interface("2001:2::1/64"), tester=ip_interface("2001:2::2/64"))
 
 
 class Recording(LocalTransport):
     """Records what each batch of `ip` commands has."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "::") -> None:
         super().__init__(MachineSysctls())
+        self.source = source
         self.batches: list[list[str]] = []
         self.timeouts_s: list[float] = []
 
@@ -33,7 +36,8 @@ class Recording(LocalTransport):
         if "-batch" in argv:
             self.batches.append((input or "").splitlines())
             self.timeouts_s.append(timeout_s)
-        return CompletedCommand(tuple(argv), 0, "", "")
+        shown = f"tunsrc addr {self.source}\n" if "tunsrc" in argv else ""
+        return CompletedCommand(tuple(argv), 0, shown, "")
 
 
 def batches(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> list[list[str]]:
@@ -46,7 +50,7 @@ def timeouts(rule: MapRule) -> list[float]:
     return installed(rule).timeouts_s
 
 
-def installed(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> Recording:
+def installed(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6, source: str = "::") -> Recording:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -54,7 +58,7 @@ def installed(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> Recording:
         carries=(rule.ipv4,),
         subscribers=rule,
     )
-    transport = Recording()
+    transport = Recording(source)
     addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire, mtu=1564)
     SoftwireGateway(SoftwireConfig(by=by), transport, DutInterfaces("a", "b"), addresses).install()
     return transport
@@ -128,3 +132,20 @@ def test_a_range_of_the_last_port_alone_has_no_rule_of_its_own() -> None:
     last = [each for each in rules_of(batches(rule)[1]) if each[2] == "110001"]
     assert last[:2] == [("110", "3", "110001"), ("110", "5", "110001")]
     assert last[-2:] == [("110", "65533", "110001"), ("112", "", "110001")]
+
+
+def test_an_owners_source_of_tunnels_is_not_replaced() -> None:
+    with pytest.raises(DutError, match=r"an owner's source of tunnels, 2001:db8::1 .* `by: ip6_tunnel`"):
+        installed(RULE, source="2001:db8::1")
+
+
+@pytest.mark.parametrize(("source", "reset"), [("::", False), ("2001:2:0:5009::1", True), ("2001:db8::1", False)])
+def test_only_natxys_own_source_of_tunnels_is_taken_away(source: str, reset: bool) -> None:
+    transport = Recording(source)
+    softwire = Softwire(
+        end=SoftwireEnd.EDGE, own=IPv6Address("2001:2:0:5000::1"), far=IPv6Address("2001:2:0:5000::2"), carries=()
+    )
+    addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire)
+    SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).uninstall()
+    (removed,) = transport.batches
+    assert ("sr tunsrc set ::" in removed) is reset

@@ -84,9 +84,14 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
 
 def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
     """Refuses port sets of anything but one IPv4 address."""
-    forms = experiment.forms_of_links[1 + int(experiment.gateway.boxes[0].is_played) :]
-    for (hop_at, hop), form in zip(experiment.gateway.located_hops, forms, strict=False):
-        if not isinstance(hop, NftablesConfig | ReferenceConfig) or hop.port_set is None:
+    if experiment.kinds is None:
+        # A chain that leads nowhere has an error of its own.
+        return
+    # Boxes that the tester plays have links, too.
+    boxes, rights = experiment.gateway.boxes, experiment.forms_of_links[1:]
+    for number, (box, form) in enumerate(zip(boxes, rights, strict=True)):
+        hop_at = ("gateways", number) if len(boxes) > 1 else ()
+        if not isinstance(box, NftablesConfig | ReferenceConfig) or box.port_set is None:
             continue
         if form.family == Family.IPV6 and not form.in_softwire:
             text = "a port set is that of an IPv4 address; remove it, or measure IPv4"

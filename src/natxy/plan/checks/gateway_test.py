@@ -101,3 +101,13 @@ def test_frames_that_are_translated_both_ways_or_sent_one_way_are_measured(own: 
 def test_port_sets_that_contradict_themselves(own: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         problems(gateway=own)
+
+
+def test_a_box_that_the_tester_plays_has_a_link_too() -> None:
+    # Without its link, the port set would be found on the IPv6 link of the softwire.
+    own = {"gateway": {"driver": "chain", "gateways": ["tester", "softwire", PORT_SET]}, **CONNECTED}
+    assert problems(**own) == {}
+    edge = {"gateway": {"driver": "chain", "gateways": [PORT_SET, "softwire", "tester"]}, **CONNECTED}
+    assert problems(**edge) == {}
+    pool = {"addresses": {"pool": "198.19.0.4/31"}}
+    assert [*problems(**own, **pool)] == ["experiments[0].gateway.gateways[2].port_set"]

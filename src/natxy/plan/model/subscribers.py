@@ -17,6 +17,8 @@ from natxy.plan.model.base import PlanModel
 # An end-user prefix of at most 64 bits: the tester computes addresses half by half.
 _LONGEST_PREFIX: Final = 64
 _SUFFIX_BITS: Final = 32
+# Of the addresses behind 198.18.128.0.
+_MOST_BITS: Final = 15
 
 
 class SubscribersPlan(PlanModel):
@@ -33,6 +35,20 @@ class SubscribersPlan(PlanModel):
     """Embedded address bits, which tell subscribers apart; default: one subscriber for each address."""
     offset: Annotated[int, Field(ge=0, le=15)] = USUAL_OFFSET
     """Bits of a port before the PSID, where subscribers share addresses."""
+
+
+def as_prefix(given: object) -> object:
+    """Returns what was given. ValueError for a number of subscribers, with the prefix that has as many."""
+    if isinstance(given, bool) or not isinstance(given, int):
+        return given
+    bits = max(given - 1, 0).bit_length()
+    if not 0 < given <= 1 << _MOST_BITS:
+        raise ValueError("expected a mapping such as {ipv4: 198.18.128.0/24}: a subscriber for each address")
+    more = "" if given == 1 << bits else f", which has {1 << bits:,}: a prefix has a power of two"
+    raise ValueError(
+        f"expected a mapping, got {given}; a prefix tells how many: write {{ipv4: 198.18.128.0/{_SUFFIX_BITS - bits}}}"
+        f"{more}"
+    )
 
 
 class Subscribers(SubscribersPlan):

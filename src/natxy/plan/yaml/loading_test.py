@@ -465,3 +465,36 @@ def test_only_the_first_20_errors_are_printed(tmp_path: Path, wrong: int, last: 
     lines = errors_of(tmp_path, experiment(fields)).splitlines()
     assert sum("odd_" in line for line in lines) == 20
     assert last in [line for line in lines if not line.startswith("Fix these first")][-1]
+
+
+def test_a_field_of_another_driver_of_the_chain_is_not_proposed_by_its_own_name(tmp_path: Path) -> None:
+    text = errors_of(
+        tmp_path,
+        """
+        name: p
+        experiments:
+          - name: e
+            gateway: {driver: chain, gateways: [tester, {driver: softwire, leak_every: 9}]}
+            procedure: throughput
+            search: {max_rate: 10k}
+        """,
+    )
+    assert "leak_every: unknown field. Expected one of by" in text
+    assert "did you mean 'leak_every'" not in text
+
+
+def test_problems_of_the_parts_of_an_experiment_are_told_together(tmp_path: Path) -> None:
+    text = errors_of(
+        tmp_path,
+        """
+        name: p
+        experiments:
+          - name: e
+            gateway: {driver: chain, gateways: [tester, softwire]}
+            procedure: throughput
+            subscribers: {ipv4: 198.18.128.0/24, ea_length: 4}
+            search: {min_rate: 10k, max_rate: 1k}
+        """,
+    )
+    assert "4 EA bits give each subscriber a prefix" in text
+    assert "min_rate (10000) must not be above max_rate (1000)" in text

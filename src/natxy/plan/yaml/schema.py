@@ -95,10 +95,10 @@ def _at(schema: Schema, location: Location) -> list[Schema]:
         if isinstance(part, int):
             deeper = [node["items"] for node in forms if "items" in node]
         else:
-            deeper = [node["properties"][part] for node in forms if part in node.get("properties", {})]
-            if not deeper:
-                # Pydantic names the member of a discriminated union by its tag.
-                deeper = [node for node in forms if _has_tag(schema, node, part)]
+            # Pydantic names the member of a discriminated union by its tag, which another member may have as a field.
+            deeper = [node for node in forms if _has_tag(schema, node, part)] if len(forms) > 1 else []
+            deeper = deeper or [node["properties"][part] for node in forms if part in node.get("properties", {})]
+            deeper = deeper or [node for node in forms if _has_tag(schema, node, part)]
         candidates = deeper or candidates
     return alternatives(schema, candidates)
 
