@@ -74,7 +74,7 @@ def test_a_pool_is_that_of_the_box_with_the_nat() -> None:
 
 
 def test_a_box_without_connections_has_no_rate_of_them() -> None:
-    own = {"procedure": "connection-rate", "phase1_rate": None}
+    own: dict[str, Any] = {"procedure": "connection-rate", "phase1_rate": None}
     assert [*titles(plan(DS_LITE, **own))] == ["x", "x-core"]
 
 

@@ -10,11 +10,12 @@ from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
-from natxy.plan.gateways.linux import NftablesConfig, PortSetModel
+from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.addresses import WELL_KNOWN_SPACE, IPNetwork
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.terms import CORES, EDGES, Family, Kernel, MapEnd
