@@ -25,6 +25,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
+from scapy.utils import checksum
 
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.engine.program import find_reference
@@ -489,7 +490,7 @@ def test_a_fragment_of_an_end_of_softwires_is_followed_by_the_other_one(bed: Bed
                 ("MF", 0), ("", len(first[IP].payload))
             ]  # fmt: skip
             assert bytes(first[IP].payload) + bytes(second[IP].payload) == carried[20:]
-            assert all(has_right_checksums(part) for part in (first, second))
+            assert [checksum(bytes(part[IP])[:20]) for part in (first, second)] == [0, 0]
         else:
             parts = [part[IPv6ExtHdrFragment] for part in (first, second)]
             assert [(part.m, part.offset * 8, part.nh) for part in parts] == [
