@@ -25,6 +25,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
+from scapy.utils import checksum
 
 from natxy.engine.pipe import RefusedError, RpcPipe
 from natxy.engine.program import find_reference
@@ -72,7 +73,7 @@ class Bed:
         # The gateway learns its neighbor from any frame.
         for side in OURS:
             self.send(side, Ether(src=OURS[side], dst=ITS[side]) / IP(src="10.9.9.9", dst="10.9.9.8", ttl=1) / UDP())
-        wait_until(lambda: sum(self.counters(side)["dropped"]["ttl"] for side in OURS) == 2, every_s=0.001)
+        wait_until(lambda: sum(sum(self.counters(side)["dropped"].values()) for side in OURS) == 2, every_s=0.001)
         self.call("gateway.counters", reset=True)
         self.received("left", 0)
         self.received("right", 0)
@@ -489,7 +490,7 @@ def test_a_fragment_of_an_end_of_softwires_is_followed_by_the_other_one(bed: Bed
                 ("MF", 0), ("", len(first[IP].payload))
             ]  # fmt: skip
             assert bytes(first[IP].payload) + bytes(second[IP].payload) == carried[20:]
-            assert all(has_right_checksums(part) for part in (first, second))
+            assert [checksum(bytes(part[IP])[:20]) for part in (first, second)] == [0, 0]
         else:
             parts = [part[IPv6ExtHdrFragment] for part in (first, second)]
             assert [(part.m, part.offset * 8, part.nh) for part in parts] == [
