@@ -164,7 +164,10 @@ class ChainConfig(GatewayModel):
             # Replies to what another gateway hides would come back to no host of the translation's, and the tester's
             # ports are at the ends of one.
             pairs = [*zip(kinds, self.gateways, strict=True)]
-            alone = not any(hop.hides_left if own is None else hop.is_played for own, hop in pairs)
+            alone = not any(
+                hop.hides_left if own is None else hop.is_played and isinstance(own, TranslationKind)
+                for own, hop in pairs
+            )
             fits = _joined(kinds, left) == right and _is_from_end_to_end(kinds, kind) and (alone or kind is None)
             if fits and not self._hides_between_ends(kinds):
                 yield kinds

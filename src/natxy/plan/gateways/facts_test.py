@@ -34,7 +34,7 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
         (OpenbsdPfConfig(), True, True, {None, NAT64, NAT46}),
         (OpenbsdPfConfig(enabled=False), False, False, {None}),
         (OpenbsdPfConfig(nat=False), True, False, {None}),
-        (ReferenceConfig(), False, False, {None, SIIT}),
+        (ReferenceConfig(), False, False, {None, SIIT, CLAT}),
         (NAT, True, True, {None, NAT64, NAT46}),
         (CommandConfig(), False, False, {None, *TranslationKind}),
         (CommandConfig(stateful=True, clear=[["x"]], masquerades=True), True, True, {None, *TranslationKind}),
