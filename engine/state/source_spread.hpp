@@ -49,8 +49,8 @@ inline constexpr std::uint64_t kMostWithPorts = 1 << 10;
 template <Family F>
 std::optional<SourceSpread> spread_of_sources(const StateTable<F>& table, bool list_ports = false);
 
-/// Returns the spread over two sets of addresses that have none in common, without a list of ports, or nothing if one of
-/// them is unknown.
+/// Returns the spread over two sets of addresses that have none in common, without a list of ports, or nothing if one
+/// of them is unknown.
 std::optional<SourceSpread> joined(const std::optional<SourceSpread>& one, const std::optional<SourceSpread>& other);
 
 extern template std::optional<SourceSpread> spread_of_sources(const StateTable<Family::ipv4>&, bool);

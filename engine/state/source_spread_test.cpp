@@ -81,7 +81,8 @@ TYPED_TEST(SpreadOfSources, LooksAtLargeTablesInSteps) {
   const auto spread = spread_of_sources(table);
   ASSERT_TRUE(spread);
   constexpr Family kFamily = TypeParam::family;
-  EXPECT_EQ(*spread, (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}, 4, 1, 1, std::nullopt}));
+  EXPECT_EQ(*spread,
+            (SourceSpread{half, 4, half / 4, half / 4 + 1, {kFamily, 0}, {kFamily, 3}, 4, 1, 1, std::nullopt}));
 }
 
 TEST(JoinedSpreads, HaveTheEndsOfBoth) {

@@ -16,8 +16,8 @@
 // The four-tuples that a trial's streams send and expect.
 namespace natxy {
 
-/// Returns how the connections of phase 1 are spread over the source addresses with which they arrived, if asked for with
-/// a list of their ports.
+/// Returns how the connections of phase 1 are spread over the source addresses with which they arrived, if asked for
+/// with a list of their ports.
 std::optional<SourceSpread> sources_of(const Connections& connections, bool list_ports);
 
 /// Starts phase 1: replaces `connections` by those of the trial's stream `number`, none of them established. Throws

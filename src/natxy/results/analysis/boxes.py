@@ -12,7 +12,7 @@ from natxy.results.records import ExperimentRecord, RunRecord
 
 
 class Limit(Enum):
-    """What limits a chain: one of its boxes, or nobody can tell."""
+    """Says what limits a chain: one of its boxes, or nothing that can be told."""
 
     EDGE = "edge"
     CORE = "core"
