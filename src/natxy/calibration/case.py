@@ -73,4 +73,8 @@ class Case:
         if self.end:
             boxes = [gateway, "tester"] if self.end in EDGES else ["tester", gateway]
             gateway = {"driver": "chain", "gateways": boxes}
-        return {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}
+        planned = {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}
+        if self.counts:
+            # They are those of whole trials, whatever is lost.
+            planned["timing"] = {"ends_early": False, **self.experiment.get("timing", {})}
+        return planned
