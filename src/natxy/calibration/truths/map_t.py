@@ -29,7 +29,7 @@ from natxy.results.trials import TrialKind
 # 256 subscribers, of which 16 share each address.
 _SHARED: Final = {"ipv4": "198.18.128.0/28", "ea_length": 8}
 # Title, what the tester counts, settings, and how many packets of how many have the fault.
-_FAULTS: Final[dict[str, tuple[str, str, dict[str, Any], int, int]]] = {
+FAULTS: Final[dict[str, tuple[str, str, dict[str, Any], int, int]]] = {
     "wrong-subscriber": (
         "Another subscriber's address", "wrong_mapping", {"wrong_subscriber_every": WRONG_EVERY}, 1, WRONG_EVERY
     ),
@@ -44,7 +44,7 @@ def map_t(scale: Scale) -> Iterator[Case]:
     yield from _rates(scale)
     yield capacity_of_ports(scale, "map-port-set", "Ports of a MAP-T subscriber", len(PORTS), MapEnd.EDGE)
     for end in MapEnd:
-        for name in _FAULTS:
+        for name in FAULTS:
             yield _faulty(scale, end, name)
 
 
@@ -69,7 +69,7 @@ def _rates(scale: Scale) -> Iterator[Case]:
 
 
 def _faulty(scale: Scale, end: MapEnd, name: str) -> Case:
-    title, kind, settings, frames, every = _FAULTS[name]
+    title, kind, settings, frames, every = FAULTS[name]
     wrong = round(scale.delays_fps * scale.trial_s) * frames // every
     subscribers = {"subscribers": _SHARED} if end == MapEnd.CORE else {}
     return Case(
