@@ -458,6 +458,25 @@ def test_an_end_of_map_t_has_the_addresses_of_rfc_7599(bed: Bed, end: str) -> No
     assert bed.counters(mapped)["dropped"]["wrong_softwire"] == 1
 
 
+def test_a_whole_ce_of_map_t_gives_its_hosts_the_address_and_the_ports_of_its_subscriber(bed: Bed) -> None:
+    port_set = {"psid": 0x34, "psid_length": 8, "offset": 6}
+    translation = {"pool": f"{SUBSCRIBER[0]}/32", "port_set": port_set}
+    bed.apply("nat44", translation=translation, table={"capacity": 1000}, map={"end": "edge", **MAP})
+    sent = [udp("10.0.0.2", FAR[0], 4000 + number, FAR[1]) for number in range(252)]
+    arrived = bed.through("left", *sent)
+    # RFC 7599, Appendix A, Example 2: 1232 to 1235, 2256 to 2259, ..., 63696 to 63699, and 64720 to 64723.
+    owned = {first + further for first in range(1232, 64721, 1024) for further in range(4)}
+    assert {frame[UDP].sport for frame in arrived} == owned
+    assert {(frame[IPv6].src, frame[IPv6].dst) for frame in arrived} == {(SUBSCRIBER[2], FAR[2])}
+    # The subscriber has no port for another connection to this host.
+    assert bed.through("left", udp("10.0.0.2", FAR[0], 5000, FAR[1]), count=0) == []
+    returned = bed.through("right", *[udp(FAR[2], SUBSCRIBER[2], FAR[1], frame[UDP].sport) for frame in arrived])
+    assert [endpoints(frame) for frame in returned] == [
+        endpoints(packet)[2:] + endpoints(packet)[:2] for packet in sent
+    ]
+    assert all(has_right_checksums(frame) for frame in arrived + returned)
+
+
 def test_an_aftr_keeps_homes_with_the_same_address_apart(bed: Bed) -> None:
     """Each home has a softwire of its own (RFC 6333 §6.6)."""
     homes = [f"2001:db8:7::{number:x}" for number in range(1, 20)]

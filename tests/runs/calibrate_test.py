@@ -12,10 +12,10 @@ from natxy.calibration.calibration import Calibration
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
-from natxy.calibration.truths.softwires import FAULTS
+from natxy.calibration.truths import map_t, softwires
 from natxy.calibration.wiring import Wiring
 from natxy.plan.gateways.limits import TablePolicy
-from natxy.plan.model.terms import SoftwireEnd
+from natxy.plan.model.terms import MapEnd, SoftwireEnd
 from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs
 from tests.support.command import natxy
@@ -26,8 +26,9 @@ pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 UNDISTURBED = {
     "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
     *(f"table-capacity-{policy}" for policy in TablePolicy),
-    "first-range",
-    *(f"{end}-{fault}" for end in SoftwireEnd for fault in (*FAULTS, "zero-checksum")),
+    "first-range", "map-port-set",
+    *(f"{end}-{fault}" for end in SoftwireEnd for fault in (*softwires.FAULTS, "zero-checksum")),
+    *(f"{end}-{fault}" for end in MapEnd for fault in map_t.FAULTS),
 }  # fmt: skip
 
 SCALE = Scale(rate_fps=50_000, trial_s=0.2, connections=2000, width=1 / 20)

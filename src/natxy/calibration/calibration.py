@@ -15,6 +15,7 @@ from natxy.calibration.reading import Reading
 from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths import TRUTHS
 from natxy.calibration.truths.faults import faults
+from natxy.calibration.truths.map_t import map_t
 from natxy.calibration.truths.softwires import softwires
 from natxy.calibration.wiring import Wiring
 from natxy.errors import PlanError
@@ -61,7 +62,8 @@ class Calibration:
         is left. The default scale is that of the wiring.
         """
         scale = scale or SCALES[wiring]
-        every = [*(case for truth in TRUTHS.values() for case in truth(scale)), *faults(scale), *softwires(scale)]
+        by_procedure = (case for truth in TRUTHS.values() for case in truth(scale))
+        every = [*by_procedure, *faults(scale), *softwires(scale), *map_t(scale)]
         known = dict.fromkeys([*(case.procedure for case in every), *(case.name for case in every)])
         if unknown := [name for name in only if name not in known]:
             near = guess(unknown[0], known) or ";"

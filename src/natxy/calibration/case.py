@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from natxy.calibration.scale import MAX_PAUSE_S
-from natxy.plan.model.terms import SoftwireEnd
+from natxy.plan.model.terms import EDGES, MapEnd, SoftwireEnd
 from natxy.results.trials import TrialKind
 
 
@@ -48,9 +48,9 @@ class Case:
     """Holds an experiment and its true results.
 
     `gateway` has the settings of the reference gateway, and `experiment` the other fields of the experiment in a plan.
-    `softwire_end`: that of the gateway, if it is one; the tester plays the other. `figures` are the procedure's, by
-    name. `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the trial's. If
-    `stalled`, the engine is stopped for a moment in every trial.
+    `end`: that of a softwire or of MAP-T, if the gateway is one; the tester plays the other. `figures` are the
+    procedure's, by name. `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the
+    trial's. If `stalled`, the engine is stopped for a moment in every trial.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Case:
     figures: Mapping[str, Expected] = field(default_factory=dict)
     counts: Mapping[tuple[TrialKind, str], Expected] = field(default_factory=dict)
     stalled: bool = False
-    softwire_end: SoftwireEnd | None = None
+    end: SoftwireEnd | MapEnd | None = None
 
     @property
     def procedure(self) -> str:
@@ -69,8 +69,12 @@ class Case:
 
     def planned(self) -> dict[str, Any]:
         """Returns the experiment as a plan has it."""
-        gateway = {"driver": "reference", **self.gateway}
-        if self.softwire_end:
-            boxes = [gateway, "tester"] if self.softwire_end == SoftwireEnd.EDGE else ["tester", gateway]
+        gateway = {"driver": "reference", **({"map_t": {}} if isinstance(self.end, MapEnd) else {}), **self.gateway}
+        if self.end:
+            boxes = [gateway, "tester"] if self.end in EDGES else ["tester", gateway]
             gateway = {"driver": "chain", "gateways": boxes}
-        return {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}
+        planned = {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}
+        if self.counts:
+            # They are those of whole trials, whatever is lost.
+            planned["timing"] = {"ends_early": False, **self.experiment.get("timing", {})}
+        return planned

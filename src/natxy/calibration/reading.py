@@ -23,6 +23,8 @@ _FOREIGN: Final = {
     "spent_hop_limit": "frames with an outer hop limit of 1",
     "ipv4_fragment": "fragments of IPv4",
     "ipv6_fragment": "fragments of IPv6",
+    "wrong_mapping": "frames with another's mapped address",
+    "not_mapped": "frames that are not mapped",
 }
 COUNTS: Final = {
     **_FOREIGN,

@@ -138,7 +138,10 @@ def path_of(
     ports = PortSet()
     for number, (hop, kind, right) in enumerate(zip(boxes, kinds, rights, strict=True)):
         translations.append(_translation(kind, right, ends, left_hosts))
-        if kind == MapEnd.EDGE:
+        if kind == MapEnd.EDGE and hop.hides_left:
+            # It is a NAT besides (RFC 7599 §4): its one subscriber has the NAT's own address.
+            ones[number] = (_hidden_behind(number, ends).network_address, hop.own_ports or PortSet())
+        elif kind == MapEnd.EDGE:
             ones[number] = (left_hosts.first, ports)
         if hop.hides_left and kind is None:
             # What comes next sees the address of this gateway instead of the hosts'.
@@ -192,11 +195,15 @@ def _between(family: Family, number: int) -> tuple[IPInterface, IPInterface]:
 def _pool(number: int, ends: AddressPlan, crossing: Crossing, kinds: Kinds) -> IPNetwork | None:
     """Returns the addresses by which gateway `number` replaces those of left hosts, where they are not its own on its
     right link."""
-    if kinds[number] == SoftwireEnd.EDGE and crossing.hidden_in:
-        # Its right link has IPv6 alone.
-        return ends.pool or ip_network(_between(Family.IPV4, number + 1)[0].ip)
+    if kinds[number] in EDGES and crossing.hidden_in:
+        return _hidden_behind(number, ends)
     is_at_the_end = number == len(kinds) - 1 and not isinstance(kinds[number], TranslationKind)
     return ends.pool if is_at_the_end else None
+
+
+def _hidden_behind(number: int, ends: AddressPlan) -> IPNetwork:
+    """Returns the IPv4 addresses of gateway `number`, a NAT whose right link has IPv6 alone."""
+    return ends.pool or ip_network(_between(Family.IPV4, number + 1)[0].ip)
 
 
 @dataclass(frozen=True)

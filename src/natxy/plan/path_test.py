@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.port_sets import PortSet
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Form
@@ -654,6 +655,21 @@ def test_a_domain_has_the_addresses_of_the_rfcs_examples() -> None:
     assert str(core.across(ip_address("2001:db8:12:3400:0:c000:212:34"))) == "192.0.2.18"
     assert str(core.across(ip_address("2001:db8:ffff:0:a:203:400:0"))) == "10.2.3.4"
     assert core.across(ip_address("2001:db8:1::1")) is None
+
+
+def test_a_ce_of_map_t_is_a_nat_and_an_edge_in_one_box() -> None:
+    ports = {"psid": 3, "psid_length": 4, "offset": 4}
+    ce = {"driver": "reference", "mode": "nat", "map_t": {}, "port_set": ports}
+    experiment = chain(ce, "tester", **CONNECTED)
+    own = experiment.path.hops[0].addresses
+    assert own.map_domain
+    assert own.map_domain.end == MapEnd.EDGE
+    (subscriber,) = own.map_domain.subscribers
+    # Its address in the domain is that of its NAT, and its ports are those that the NAT gives.
+    assert str(own.pool) == f"{subscriber.ipv4}/32" == "100.64.1.1/32"
+    assert subscriber.ports == PortSet(**ports)
+    assert experiment.map_domain == own.map_domain
+    assert tuple(experiment.frames_of_port(side).form.value for side in ("left", "right")) == ("udp", "map-from-core")
 
 
 def test_a_core_of_map_t_has_many_subscribers() -> None:

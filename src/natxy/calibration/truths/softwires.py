@@ -15,18 +15,18 @@ from natxy.addressing.port_sets import PortSet
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import Scale
 from natxy.calibration.truths.rates import PHASE2_CONNECTIONS, highest_rate, limited
-from natxy.plan.model.terms import SoftwireEnd
+from natxy.plan.model.terms import MapEnd, SoftwireEnd
 from natxy.results.trials import TrialKind
 
 WRONG_EVERY: Final = 50
 # A binding that was changed: in so many of each so many packets, the end does not know it yet.
 STALE: Final = {"every": 500, "frames": 20}
-_WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
+WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
 # A MAP domain whose subscribers share addresses (RFC 7597): 2^15 addresses, 2^5 port sets of each.
-_MILLION: Final = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2:10::/44", "ea_length": 20, "offset": 0}
+MILLION: Final = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2:10::/44", "ea_length": 20, "offset": 0}
 # 15 ranges of 64 ports (RFC 7597 §5.1), of which some gateways use the first one alone.
-_SET: Final = {"psid": 3, "psid_length": 6, "offset": 4}
-_PORTS: Final = PortSet(**_SET)
+SET: Final = {"psid": 3, "psid_length": 6, "offset": 4}
+PORTS: Final = PortSet(**SET)
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def _rates(scale: Scale) -> Iterator[Case]:
     """Yields a row for each box: a B4 or lwB4, lwAFTRs or border relays of MAP-E, AFTRs, a customer's edge, a CLAT."""
     search = {"procedure": "throughput", "search": scale.search(scale.rate_fps)}
     connections = {"connections": PHASE2_CONNECTIONS, "phase1_rate": scale.connections_cps}
-    of_set = connections | {"connections": len(_PORTS) // 2}
+    of_set = connections | {"connections": len(PORTS) // 2}
     ends: list[tuple[str, str, SoftwireEnd | None, dict[str, Any], dict[str, Any]]] = [
         ("softwire-edge", "Edge of a softwire", SoftwireEnd.EDGE, {}, {}),
         ("softwire-core", "Core of a softwire", SoftwireEnd.CORE, {}, {}),
         ("softwire-core-256", "Core of 256 softwires", SoftwireEnd.CORE, {}, {"subscribers": {}}),
-        ("softwire-core-million", "Core of a million softwires", SoftwireEnd.CORE, {}, {"subscribers": _MILLION}),
-        ("port-set-edge", "Edge with a port set", SoftwireEnd.EDGE, {"mode": "nat", "port_set": _SET}, of_set),
+        ("softwire-core-million", "Core of a million softwires", SoftwireEnd.CORE, {}, {"subscribers": MILLION}),
+        ("port-set-edge", "Edge with a port set", SoftwireEnd.EDGE, {"mode": "nat", "port_set": SET}, of_set),
         ("aftr", "AFTR", SoftwireEnd.CORE, {"mode": "nat"}, connections),
         ("aftr-256", "AFTR of 256 softwires", SoftwireEnd.CORE, {"mode": "nat"}, connections | {"subscribers": {}}),
         ("clat", "CLAT", None, {}, {"translation": "clat"}),
@@ -93,36 +93,42 @@ def _rates(scale: Scale) -> Iterator[Case]:
     for name, title, end, gateway, experiment in ends:
         yield Case(
             name, title, limited(scale, **gateway), search | experiment, {"rate": highest_rate(scale)},
-            softwire_end=end,
+            end=end,
         )  # fmt: skip
 
 
 def _port_sets(scale: Scale) -> Iterator[Case]:
     """Yields how many connections a subscriber gets to one destination: the ports of its set, or of the first range."""
+    edge = SoftwireEnd.EDGE
+    yield capacity_of_ports(scale, "ports-of-set", "Ports of a subscriber", len(PORTS), edge)
+    first = len(PORTS.ranges[0])
+    yield capacity_of_ports(scale, "first-range", "First range of a port set alone", first, edge, first_range_only=True)
+
+
+def capacity_of_ports(
+    scale: Scale, name: str, title: str, capacity: int, end: SoftwireEnd | MapEnd, **settings: Any
+) -> Case:
+    """Returns the row of a customer's box with a port set that makes so many connections to one destination."""
     rate_cps = scale.connections_cps / 10
-    for name, title, only_first, capacity in (
-        ("port-set", "Ports of a subscriber", False, len(_PORTS)),
-        ("first-range", "First range of a port set alone", True, len(_PORTS.ranges[0])),
-    ):
-        yield Case(
-            name, title, {"mode": "nat", "port_set": _SET, "first_range_only": only_first},
-            {
-                "procedure": {
-                    "name": "table-capacity", "initial_connections": 32, "max_connections": len(_PORTS),
-                    "beta": 0.9, "gamma": 0.9,
-                },
-                "search": {"min_rate": rate_cps / 2, "max_rate": rate_cps, "error": rate_cps / 2},
+    return Case(
+        name, title, {"mode": "nat", "port_set": SET, **settings},
+        {
+            "procedure": {
+                "name": "table-capacity", "initial_connections": 32, "max_connections": len(PORTS),
+                "beta": 0.9, "gamma": 0.9,
             },
-            {"capacity": exactly(capacity)},
-            softwire_end=SoftwireEnd.EDGE,
-        )  # fmt: skip
+            "search": {"min_rate": rate_cps / 2, "max_rate": rate_cps, "error": rate_cps / 2},
+        },
+        {"capacity": exactly(capacity)},
+        end=end,
+    )  # fmt: skip
 
 
 def binding_check(scale: Scale) -> Iterator[Case]:
     """A packet of a neighbour's softwire passes only a gateway that takes any."""
     good = scale.delays_fps * scale.trial_s
     lossless = {"spoofed": exactly(round(good / 10)), "lost_alone": exactly(0), "lost_beside": exactly(0)}
-    subscribers: dict[str, dict[str, Any]] = {"": {"subscribers": {}}, "-million": {"subscribers": _MILLION}}
+    subscribers: dict[str, dict[str, Any]] = {"": {"subscribers": {}}, "-million": {"subscribers": MILLION}}
     for accepts in (False, True):
         fault = {"softwire": {"accepts_any_subscriber": True}} if accepts else {}
         for name, own in subscribers.items():
@@ -131,11 +137,11 @@ def binding_check(scale: Scale) -> Iterator[Case]:
                 f"Core of {'a million' if name else '256'} softwires that {'takes any' if accepts else 'checks'}",
                 fault, {"procedure": "binding-check", "rate": scale.delays_fps, **own},
                 {"passed": exactly(100 if accepts else 0), **lossless},
-                softwire_end=SoftwireEnd.CORE,
+                end=SoftwireEnd.CORE,
             )  # fmt: skip
 
 
-def _at(scale: Scale) -> dict[str, Any]:
+def at_one_rate(scale: Scale) -> dict[str, Any]:
     """Returns a search of a single step."""
     return {"procedure": "throughput", "search": {"min_rate": scale.delays_fps, "max_rate": scale.delays_fps}}
 
@@ -144,13 +150,13 @@ def _faulty(scale: Scale, end: SoftwireEnd, name: str, fault: _Fault) -> Case:
     frames = round(scale.delays_fps * scale.trial_s)
     wrong = frames * fault.frames // fault.every
     return Case(
-        f"{end}-{name}", f"{fault.title}, of the {end}", {"softwire": fault.settings}, _at(scale),
+        f"{end}-{name}", f"{fault.title}, of the {end}", {"softwire": fault.settings}, at_one_rate(scale),
         counts={
-            (TrialKind.TRAFFIC, fault.kind): within(fault.pieces * wrong, fault.pieces * fault.frames, _WHY_COUNT),
+            (TrialKind.TRAFFIC, fault.kind): within(fault.pieces * wrong, fault.pieces * fault.frames, WHY_COUNT),
             (TrialKind.TRAFFIC, "lost"): _about(wrong, fault.frames),
             (TrialKind.TRAFFIC, "corrupt"): exactly(0),
         },
-        softwire_end=end,
+        end=end,
     )  # fmt: skip
 
 
@@ -159,11 +165,11 @@ def _without_checksum(scale: Scale, end: SoftwireEnd) -> Case:
     direction = "forward" if end == SoftwireEnd.EDGE else "reverse"
     return Case(
         f"{end}-zero-checksum", f"UDP checksum removed, of the {end}",
-        {direction: {"zero_checksum_every": WRONG_EVERY}}, _at(scale),
+        {direction: {"zero_checksum_every": WRONG_EVERY}}, at_one_rate(scale),
         counts={(TrialKind.TRAFFIC, name): _about(wrong) for name in ("corrupt", "lost")},
-        softwire_end=end,
+        end=end,
     )  # fmt: skip
 
 
 def _about(frames: int, tolerance: int = 1) -> Expected:
-    return within(frames, tolerance, _WHY_COUNT)
+    return within(frames, tolerance, WHY_COUNT)

@@ -21,6 +21,7 @@ from natxy.engine.messages.reference import (
     DirectionFaults,
     GatewayApply,
     GatewayLink,
+    GatewayMap,
     GatewayMode,
     GatewayOutages,
     GatewayPortSet,
@@ -31,13 +32,13 @@ from natxy.engine.messages.reference import (
     GatewayTruth,
     ShareOfDelays,
 )
-from natxy.engine.messages.requests import SoftwireFormat
+from natxy.engine.messages.requests import SoftwireFormat, SubscriberRule
 from natxy.engine.program import find_reference
 from natxy.engine.reference import ReferenceClient
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import DelayShare, Faults, Outages, ReferenceConfig, ReferenceMode
-from natxy.plan.model.addresses import AddressPlan, Softwire
-from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+from natxy.plan.model.addresses import AddressPlan, MapDomain, Softwire
+from natxy.plan.model.terms import EDGES, MapEnd, SoftwireEnd, TranslationKind
 from natxy.system.interrupts import dumped
 
 _MODES: Final = {
@@ -168,6 +169,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
         translation=None if mode == GatewayMode.FORWARD else _translation(config, addresses),
         table=_table(config) if keeps else None,
         softwire=_softwire(config, addresses.softwire) if addresses.softwire else None,
+        map=_map(config, addresses.map_domain) if addresses.map_domain else None,
         truth=GatewayTruth(
             seed=config.seed,
             max_rate_fps=config.max_rate,
@@ -186,8 +188,9 @@ def _mode(config: ReferenceConfig, addresses: AddressPlan) -> GatewayMode:
         return _MODES[addresses.translation.kind]
     if config.mode == ReferenceMode.FORWARD:
         return GatewayMode.FORWARD
-    # An edge of softwires has IPv6 on its right, and none of a NAT66's addresses.
-    is_edge = addresses.softwire is not None and addresses.softwire.end == SoftwireEnd.EDGE
+    # An edge of softwires or of MAP-T has IPv6 on its right, and none of a NAT66's addresses.
+    own = addresses.softwire or addresses.map_domain
+    is_edge = own is not None and own.end in EDGES
     return GatewayMode.NAT44 if is_edge or addresses.right.dut.version == 4 else GatewayMode.NAT66
 
 
@@ -215,6 +218,16 @@ def _port_set(config: ReferenceConfig) -> GatewayPortSet | None:
 def _softwire(config: ReferenceConfig, softwire: Softwire) -> GatewaySoftwire:
     addresses = SoftwireFormat.of(softwire, softwire.subscribers)
     return GatewaySoftwire(end=softwire.end, addresses=addresses, **dict(config.softwire or {}))
+
+
+def _map(config: ReferenceConfig, domain: MapDomain) -> GatewayMap:
+    return GatewayMap(
+        end=SoftwireEnd.EDGE if domain.end == MapEnd.EDGE else SoftwireEnd.CORE,
+        subscribers=SubscriberRule.of_domain(domain),
+        ipv4=domain.rule.ipv4,
+        prefix=domain.prefix,
+        **dict(config.map_t or {}),
+    )
 
 
 def _table(config: ReferenceConfig) -> GatewayTable:

@@ -13,15 +13,18 @@ from typing import Any, Final
 
 import pytest
 
+from natxy.addressing.map_rules import MapRule
+from natxy.addressing.port_sets import PortSet
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.reference import GatewayApply, GatewayMode, GatewayPortSet
+from natxy.engine.messages.requests import SubscriberPorts, SubscriberRule
 from natxy.errors import DutError
 from natxy.plan.gateways.reference import PeriodicLoss, ReferenceConfig, ReferenceMode
-from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, Softwire, Translation
-from natxy.plan.model.terms import Family, SoftwireEnd, TranslationKind
+from natxy.plan.model.addresses import AddressMapping, AddressPlan, LinkAddresses, MapDomain, Softwire, Translation
+from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.system.machine_sysctls import MachineSysctls
@@ -243,6 +246,32 @@ def test_an_aftr_is_a_core_behind_which_a_nat_has_its_own_address() -> None:
     assert request.translation
     assert str(request.translation.pool) == "198.19.0.1/32"
     assert request.translation.port_set is None
+
+
+def test_a_ce_of_map_t_is_a_nat_with_the_address_and_the_ports_of_its_subscriber() -> None:
+    request = reference_of("left", map_t={"leak_every": 9}, port_set=PORT_SET)
+    assert (request.mode, request.softwire) == (GatewayMode.NAT44, None)
+    assert request.translation
+    assert str(request.translation.pool) == "100.64.1.1/32"
+    assert request.translation.port_set == GatewayPortSet(**PORT_SET, first_range_only=False)
+    assert request.map
+    assert (request.map.end, request.map.leak_every, request.map.stale_binding) == (SoftwireEnd.EDGE, 9, None)
+    assert (str(request.map.ipv4), str(request.map.prefix)) == ("100.64.1.1/32", "2001:2:0:64::/64")
+    subscribers = request.map.subscribers
+    assert (str(subscribers.address), subscribers.psid_mask) == ("2001:2:0:5000:0:6440:101:3", 0)
+    assert subscribers.ports == SubscriberPorts.of(PortSet(**PORT_SET))
+
+
+def test_a_core_of_map_t_has_the_rule_of_all_subscribers() -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/28"), 8)
+    domain = MapDomain(end=MapEnd.CORE, rule=rule, prefix=IPv6Network("2001:2:0:64::/64"))
+    config = ReferenceConfig.model_validate({"map_t": {"stale_binding": 5, "accepts_any_subscriber": True}})
+    request = gateway_of(config, AddressPlan(left=LEFT6, right=RIGHT, map_domain=domain))
+    assert (request.mode, request.softwire, request.translation) == (GatewayMode.FORWARD, None, None)
+    assert request.map
+    assert (request.map.end, request.map.subscribers) == (SoftwireEnd.CORE, SubscriberRule.of(rule))
+    assert (request.map.ipv4, request.map.prefix) == (rule.ipv4, domain.prefix)
+    assert (request.map.stale_binding, request.map.accepts_any_subscriber) == (PeriodicLoss(every=5), True)
 
 
 def test_a_customers_edge_gives_the_ports_of_its_set_and_has_ipv6_on_its_right() -> None:

@@ -18,7 +18,7 @@ from natxy.plan.frames.forms import Form
 from natxy.plan.frames.mix import MOST_FRAMES
 from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
-from natxy.plan.model.addresses import Softwire
+from natxy.plan.model.addresses import MapDomain, Softwire
 from natxy.plan.model.terms import Family, Order, Selection, SoftwireEnd
 from natxy.plan.testbeds.ports import MOST_PAIRS
 
@@ -122,6 +122,12 @@ class SubscriberRule(Message):
     def of_one(cls, subscriber: MapSubscriber) -> SubscriberRule:
         """Returns the rule of a subscriber alone. Only its own ports are right."""
         return cls(address=subscriber.address, ports=SubscriberPorts.of(subscriber.ports))
+
+    @classmethod
+    def of_domain(cls, domain: MapDomain) -> SubscriberRule:
+        """Returns the rule of all subscribers of MAP-T, or of the only one that is there."""
+        rule = domain.rule
+        return cls.of(rule) if domain.only is None else cls.of_one(rule.subscriber(domain.only))
 
     @classmethod
     def of(cls, rule: MapRule) -> SubscriberRule:

@@ -75,6 +75,9 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if isinstance(gateway, ReferenceConfig) and gateway.softwire:
         text = "this gateway is no end of softwires; give a chain such as [tester, {driver: reference, softwire: {}}]"
         yield Problem((*at, "softwire"), text)
+    if isinstance(gateway, ReferenceConfig) and gateway.map_t:
+        text = "this gateway is no end of MAP-T; give a chain such as [tester, {driver: reference, map_t: {}}]"
+        yield Problem((*at, "map_t"), text)
     yield from _check_subscribers(experiment, location)
     yield from _check_map_domains(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
@@ -94,7 +97,7 @@ def _check_port_sets(experiment: Experiment, at: Location) -> Iterator[Problem]:
         hop_at = ("gateways", number) if len(boxes) > 1 else ()
         if not isinstance(box, NftablesConfig | ReferenceConfig) or box.port_set is None:
             continue
-        if form.family == Family.IPV6 and not form.in_softwire:
+        if form.family == Family.IPV6 and not (form.in_softwire or form.mapped):
             text = "a port set is that of an IPv4 address; remove it, or measure IPv4"
         elif (pool := experiment.addresses.pool) and pool.num_addresses > 1:
             text = f"a port set is that of one address, and the pool {pool} has more; remove one of the two"
@@ -201,7 +204,11 @@ def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem
         elif taken := next((each for each in _networks_besides(experiment) if each.overlaps(prefix)), None):
             yield Problem(here, f"{prefix} overlaps {taken}, which a link or natxy's own end has; give another")
     edge = kinds.index(MapEnd.EDGE)
-    hidden = any(box.hides_left for box in gateway.boxes[:edge])
+    hidden = any(box.hides_left for box in gateway.boxes[: edge + 1])
+    pool = experiment.addresses.pool
+    if gateway.boxes[edge].hides_left and pool and pool.num_addresses > 1:
+        text = f"an edge of MAP-T is that of one subscriber with one address, and {pool} has {pool.num_addresses:,}; "
+        yield Problem((*at, "addresses", "pool"), f"{text}give one, or leave it out")
     hosts = experiment.addresses.left_hosts
     if hosts.size > 1 and not hidden and experiment.subscribers is None:
         remedy = "`subscribers`" if gateway.boxes[edge].is_played else "a NAT before it, e.g. nftables"

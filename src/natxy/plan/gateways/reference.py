@@ -13,7 +13,7 @@ from natxy.plan.gateways.base import TableNeed, addresses_by_hash, ports_per_des
 from natxy.plan.gateways.limits import LimitsModel, Ratio
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.port_set import PortSetModel
-from natxy.plan.model.terms import SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import MapEnd, SoftwireEnd, TranslationKind
 from natxy.plan.model.units import AbsoluteRate, Count, Duration
 
 # They follow from a rule, and take no memory.
@@ -123,27 +123,32 @@ class Outages(PlanModel):
     """Time of one outage."""
 
 
-class SoftwireFaults(PlanModel):
-    """Faults of an end of softwires, in a chain with the box `tester`."""
+class MapFaults(PlanModel):
+    """Faults of an end of MAP-T, in a chain with the box `tester`."""
 
     wrong_subscriber_every: Count | None = None
-    """Every n-th packet has the end of a neighbour: of the next PSID, or the next address."""
-    option_every: Count | None = None
-    """Every n-th packet has a header of options between its two IP headers, as Linux adds by default."""
+    """Every n-th packet has the IPv6 address of a neighbour: of the next PSID, or the next address."""
     leak_every: Count | None = None
     """Every n-th packet leaves as plain IPv4."""
+    stale_binding: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
+    """Packets at regular intervals have an IPv6 address that their subscriber has no more, {every, frames}."""
+    accepts_any_subscriber: bool = False
+    """Packets become IPv4 although the IPv6 address is not that of their subscriber's IPv4 address and port."""
+
+
+class SoftwireFaults(MapFaults):
+    """Faults of an end of softwires, in a chain with the box `tester`: those of MAP-T, and those of outer headers."""
+
+    option_every: Count | None = None
+    """Every n-th packet has a header of options between its two IP headers, as Linux adds by default."""
     interface_source_every: Count | None = None
     """Every n-th packet has the address of the gateway's interface as its outer source."""
-    stale_binding: Annotated[PeriodicLoss, Shorthand("every", "Loss")] | None = None
-    """Packets at regular intervals have an end that their subscriber has no more, {every, frames}."""
     hop_limit_every: Count | None = None
     """Every n-th packet has an outer hop limit of 1."""
     inner_fragments_every: Count | None = None
     """Every n-th packet is cut into two before it gets an outer header."""
     outer_fragments_every: Count | None = None
     """Every n-th packet is cut into two with its outer header."""
-    accepts_any_subscriber: bool = False
-    """Packets are taken out although the subscriber's end is not that of the inner address and port."""
 
 
 class ReferenceConfig(LimitsModel):
@@ -185,6 +190,8 @@ class ReferenceConfig(LimitsModel):
     """Faults from right to left."""
     softwire: SoftwireFaults | None = None
     """Faults as an end of softwires; default: none."""
+    map_t: MapFaults | None = None
+    """Makes the gateway an end of MAP-T instead, with these faults; `{}` for none."""
 
     @model_validator(mode="after")
     def _gives_ports(self) -> ReferenceConfig:
@@ -194,9 +201,19 @@ class ReferenceConfig(LimitsModel):
             raise ValueError("`first_range_only` is the fault of a port set; give a `port_set`, or remove it")
         return self
 
+    @model_validator(mode="after")
+    def _one_end(self) -> ReferenceConfig:
+        if self.softwire and self.map_t:
+            raise ValueError("the gateway is an end of softwires or of MAP-T; remove `softwire` or `map_t`")
+        return self
+
     @property
     def softwire_ends(self) -> frozenset[SoftwireEnd]:
-        return frozenset(SoftwireEnd)
+        return frozenset() if self.map_t else frozenset(SoftwireEnd)
+
+    @property
+    def map_ends(self) -> frozenset[MapEnd]:
+        return frozenset(MapEnd) if self.map_t else frozenset()
 
     @property
     def most_subscribers(self) -> int:

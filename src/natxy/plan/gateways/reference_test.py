@@ -46,6 +46,13 @@ HARDWARE = {
         ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards only UDP"),
         ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only (clat, siit|siit, clat)"),
         ({"driver": "reference", "softwire": {"leak_every": 9}}, {"kind": "memif"}, {}, "is no end of softwires; give"),
+        ({"driver": "reference", "map_t": {}}, {"kind": "memif"}, {}, "is no end of MAP-T; give a chain such as"),
+        (
+            {"driver": "chain", "gateways": [{"driver": "reference", "mode": "nat", "map_t": {}}, "tester"]},
+            {"kind": "memif"},
+            {"connections": 10, "phase1_rate": 10, "addresses": {"pool": "198.19.0.4/30"}},
+            "is that of one subscriber with one address, and 198.19.0.4/30 has 4; give one, or leave it out",
+        ),
         (
             {"driver": "chain", "gateways": ["tester", {"driver": "reference", "mode": "nat"}]},
             {"kind": "memif"},
@@ -67,6 +74,7 @@ def test_what_does_not_go_together(
         ({"forward": {"loss": {"every": 2, "frames": 3}}}, r"frames \(3\) must not be above every \(2\)"),
         ({"forward": {"delay": [{"share": 0.5, "min": "1ms"}]}}, "shares of `delay` add up to 0.5"),
         ({"port_set": {"psid_length": 4}}, "a router gives no ports; remove `port_set`, or give `mode: nat`"),
+        ({"softwire": {}, "map_t": {}}, "is an end of softwires or of MAP-T; remove `softwire` or `map_t`"),
         ({"mode": "nat", "first_range_only": True}, "is the fault of a port set; give a `port_set`"),
         ({"reverse": {"delay": [{"min": "2ms", "max": "1ms"}]}}, r"max \(0.001 s\) must not be below min"),
     ],

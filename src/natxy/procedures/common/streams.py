@@ -290,11 +290,7 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
 
 
 def _mapping(domain: MapDomain) -> MappingFormat:
-    if domain.only is None:
-        subscribers = SubscriberRule.of(domain.rule)
-    else:
-        subscribers = SubscriberRule.of_one(domain.rule.subscriber(domain.only))
-    return MappingFormat(subscribers=subscribers, prefix=domain.prefix)
+    return MappingFormat(subscribers=SubscriberRule.of_domain(domain), prefix=domain.prefix)
 
 
 def _arrival_form(experiment: Experiment, sender: Side) -> Form:
