@@ -115,7 +115,7 @@ def test_the_plan_for_publication_departs_from_no_rfc(tmp_path: Path) -> None:
     text = next(text for place, text in BLOCKS.items() if "publish.md" in place)
     file = tmp_path / "block.yaml"
     file.write_text(text, encoding="utf-8")
-    assert set(by_kind(caveats_of_plan(load_plan(file)))) == {CaveatKind.OWN_RULE, CaveatKind.LIMITATION}
+    assert set(by_kind(caveats_of_plan(load_plan(file)))) == {CaveatKind.LIMITATION}
 
 
 def test_what_is_no_part_of_a_plan_is_refused() -> None:

@@ -35,6 +35,9 @@ SEARCH = {"min_rate": "1k", "max_rate": "100k", "error": 500}
 CONNECTIONS = {"connections": 1000, "phase1_rate": "1k"}
 FULL = {"table_capacity": 500}
 LOSSY = {"reverse_loss_ratio": 0.5}
+PORT_SET = {"psid": 1, "psid_length": 8}
+SHARED = {"port_set": PORT_SET, "first_range_only": True}
+SPOOFABLE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "spoofed_ratio": 1}]}
 
 # Procedure, its experiment, the gateway, whether there is a result, words of the remark.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
@@ -63,6 +66,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
         "table-capacity", {"initial_connections": 1000, "search": SEARCH, "alpha": 0.5}, FULL, False,
         "at no rate were all 1,000 initial connections kept",
     ),
+    (
+        "binding-check", {"rate": "10k", "gateway": SPOOFABLE}, {}, True,
+        "500 frames of 500 came out of the softwire of another",
+    ),
+    ("port-set", {"rate": 1000, "port_set": PORT_SET}, SHARED, True, "in 1 of 63 ranges: the first one alone"),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),
 ]  # fmt: skip
 

@@ -56,7 +56,6 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
             experiment.timing,
             fixed_duration=experiment.procedure.timed and not decided_by_goal,
             learning=not experiment.uses_connections,
-            ends_early=experiment.ends_early,
         )
         if goal:
             yield from _goal(goal)
@@ -98,7 +97,7 @@ def _unchecked_table(experiment: Experiment) -> Iterator[Caveat]:
     yield gap(f"{text}{tried if drops_unknown_replies(experiment) else ''}.")
 
 
-def _timing(timing: Timing, *, fixed_duration: bool, learning: bool, ends_early: bool) -> Iterator[Caveat]:
+def _timing(timing: Timing, *, fixed_duration: bool, learning: bool) -> Iterator[Caveat]:
     """Yields what is shorter than the RFCs ask, and natxy's own rules.
 
     `fixed_duration`: a trial lasts as long as `timing.trial`, and not as long as its connections take. `learning`: the
@@ -120,11 +119,6 @@ def _timing(timing: Timing, *, fixed_duration: bool, learning: bool, ends_early:
         yield departure(
             "The wait for residual frames ends as soon as every frame has arrived, so that duplicates which arrive "
             f"later are not counted in that trial; RFC 2544 §23 asks for {format_duration(RFC_TIMING.drain)}."
-        )
-    if ends_early:
-        yield own_rule(
-            "A trial ends as soon as it has lost more frames than it may: a later frame preceded each of them by as "
-            "long as the wait for residual frames. The result is the same as after its full length."
         )
     if timing.warm_up:
         yield own_rule(

@@ -108,16 +108,6 @@ def test_a_drain_that_ends_early_is_a_caveat() -> None:
     assert not early({"preset": "lab", "drain_ends_early": False})
 
 
-def test_a_trial_that_ends_early_is_a_caveat() -> None:
-    def early(**own: object) -> bool:
-        sentences = texts(resolve(plan_of(FORWARDING | own)))
-        return any("as soon as it has lost more frames than it may" in sentence for sentence in sentences)
-
-    assert early(timing="rfc")
-    assert not early(timing={"preset": "rfc", "ends_early": False})
-    assert not early(timing="rfc", search={"kind": "mlrsearch", "max_rate": "1M"})
-
-
 def test_shorter_trials_and_few_repetitions_are_caveats() -> None:
     sentences = " ".join(texts(resolve(plan_of(FORWARDING, timing="lab", repeat=3))))
     assert "RFC 2544 §24 asks for at least 60 s" in sentences

@@ -11,7 +11,7 @@ import pytest
 from natxy.events.listener import RunListener
 from natxy.plan.procedures import DECLARATIONS
 from natxy.procedures.registry import procedure_of
-from natxy.procedures.truth_test import plan_of
+from natxy.procedures.truth_test import PORT_SET, plan_of
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 
@@ -22,14 +22,17 @@ BY_LOSS: Final = (0.5, 2.1)
 CLOSE: Final = (0.8, 1.4)
 EXACT: Final = (1.0, 1.0)
 ERRORS: Final = {
-    **dict.fromkeys(("throughput", "overload", "burst", "connection-rate", "validated-connection-rate"), BY_LOSS),
+    **dict.fromkeys(
+        ("throughput", "overload", "burst", "connection-rate", "validated-connection-rate", "binding-check"), BY_LOSS
+    ),
     **dict.fromkeys(("frame-loss-rate", "back-to-back", "table-capacity"), CLOSE),
 }
 
 
 @pytest.mark.parametrize("procedure", sorted({*DECLARATIONS} - {"tcp-goodput"}))
 def test_about_as_many_steps_as_expected_are_measured(tmp_path: Path, procedure: str) -> None:
-    plan = plan_of(procedure, GATEWAY, phase2=False)
+    own = {"port_set": PORT_SET} if procedure == "port-set" else {}
+    plan = plan_of(procedure, GATEWAY | own, phase2=False)
     assert run_plan(plan, tmp_path / "run", RunListener()) == 0
     [repetition] = RunReader(tmp_path / "run").run.experiments[0].repetitions
     experiment = plan.experiments[0]

@@ -141,7 +141,7 @@ def test_a_slow_gateway_is_told_from_a_full_table(monkeypatch: pytest.MonkeyPatc
     assert full.remark == ""
     draw = random.Random(1)
 
-    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+    def connect(_: SimulatedDut, connections: int, rate_fps: float, __: int = 1) -> tuple[int, int]:
         passed = rate_fps < (200_000 if connections <= 5000 else 30_000)
         kept = connections if passed else draw.randrange(connections)
         return kept, kept
@@ -156,7 +156,7 @@ def test_a_slower_attempt_whose_connections_would_expire_is_not_made(monkeypatch
     draw = random.Random(1)
     longest_s: list[float] = []
 
-    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+    def connect(_: SimulatedDut, connections: int, rate_fps: float, __: int = 1) -> tuple[int, int]:
         passed = rate_fps < (200_000 if connections <= 5000 else 30_000)
         kept = connections if passed else draw.randrange(connections)
         return kept, kept
@@ -191,7 +191,7 @@ def test_a_rate_that_the_tester_cannot_send_is_remarked(dut_cps: float, said: st
 def test_a_failed_attempt_at_a_remark_leaves_the_capacity(monkeypatch: pytest.MonkeyPatch, error: NatxyError) -> None:
     draw = random.Random(1)
 
-    def connect(_: SimulatedDut, connections: int, rate_fps: float) -> tuple[int, int]:
+    def connect(_: SimulatedDut, connections: int, rate_fps: float, __: int = 1) -> tuple[int, int]:
         if connections > 5000 and rate_fps < 30_000:
             raise error
         kept = connections if connections <= 5000 and rate_fps < 200_000 else draw.randrange(connections)
