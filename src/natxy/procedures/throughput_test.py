@@ -16,18 +16,19 @@ from natxy.run.run import run_plan
 
 BINARY = {"kind": "binary", "min_rate": "1k", "max_rate": "1M", "error": "5%"}
 MLR = BINARY | {"kind": "mlrsearch"}
+EARLY = {"timing": {"ends_early": True}}
 
 
 @pytest.mark.parametrize(
     ("own", "early"),
     [
-        ({"search": BINARY}, True),
-        ({"search": BINARY, "connections": 100, "phase1_rate": "1k"}, True),
-        ({"search": BINARY, "timing": {"ends_early": False}}, False),
+        ({"search": BINARY, **EARLY}, True),
+        ({"search": BINARY, "connections": 100, "phase1_rate": "1k", **EARLY}, True),
+        ({"search": BINARY}, False),
         # It steers by the loss of whole trials.
-        ({"search": MLR}, False),
-        ({"procedure": "frame-loss-rate"}, False),
-        ({"procedure": "latency", "rate": "10k"}, False),
+        ({"search": MLR, **EARLY}, False),
+        ({"procedure": "frame-loss-rate", **EARLY}, False),
+        ({"procedure": "latency", "rate": "10k", **EARLY}, False),
     ],
 )
 def test_a_trial_ends_early_where_only_its_verdict_counts(
