@@ -244,8 +244,10 @@ TEST_P(SoftwireEndTest, MayFragmentTheOuterPacket) {
   }
 }
 
-TEST_P(SoftwireEndTest, GivesASubscriberThePortsOfItsSetBehindANat) {
-  if (!at_edge()) GTEST_SKIP();
+class SoftwireEdgeTest : public SoftwireEndTest {};
+INSTANTIATE_TEST_SUITE_P(Edge, SoftwireEdgeTest, testing::Values(Outer::from_edge));
+
+TEST_P(SoftwireEdgeTest, GivesASubscriberThePortsOfItsSetBehindANat) {
   settings.mode = Mode::nat44;
   settings.table.capacity = 1000;
   settings.translation.pool = *parse_prefix("192.0.2.18/32");
@@ -271,8 +273,10 @@ TEST_P(SoftwireEndTest, GivesASubscriberThePortsOfItsSetBehindANat) {
   EXPECT_TRUE(forward(Side::left, frame_of(Form::udp, {home.source, home.destination + 1, 6000, 53}, 65)));
 }
 
-TEST_P(SoftwireEndTest, KeepsHomesWithTheSameAddressApart) {
-  if (at_edge()) GTEST_SKIP();
+class SoftwireCoreTest : public SoftwireEndTest {};
+INSTANTIATE_TEST_SUITE_P(Core, SoftwireCoreTest, testing::Values(Outer::from_core));
+
+TEST_P(SoftwireCoreTest, KeepsHomesWithTheSameAddressApart) {
   settings.mode = Mode::nat44;
   settings.table.capacity = 10'000;
   settings.translation.pool = *parse_prefix("198.19.0.1/32");
@@ -303,8 +307,7 @@ TEST_P(SoftwireEndTest, KeepsHomesWithTheSameAddressApart) {
   EXPECT_EQ(gateway->connections(), kHomes);
 }
 
-TEST_P(SoftwireEndTest, ChecksTheSoftwiresOfHomesWithTheSameAddress) {
-  if (at_edge()) GTEST_SKIP();
+TEST_P(SoftwireCoreTest, ChecksTheSoftwiresOfHomesWithTheSameAddress) {
   settings.mode = Mode::nat44;
   settings.table.capacity = 100;
   settings.translation.pool = *parse_prefix("198.19.0.1/32");
