@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 namespace natxy {
 namespace {
 
@@ -63,7 +65,8 @@ TYPED_TEST(SpreadOfSources, ListsPortsInRangesOfEqualUse) {
   StateTable<TypeParam::family> table;
   table.reset(7);
   std::uint64_t connection = 0;
-  for (const std::uint16_t port : {65535, 16, 17, 18, 18, 20}) table.record(connection++, {1, 1, port, 1});
+  for (const std::uint16_t port : std::initializer_list<std::uint16_t>{65535, 16, 17, 18, 18, 20})
+    table.record(connection++, {1, 1, port, 1});
   const auto spread = spread_of_sources(table, true);
   ASSERT_TRUE(spread);
   const std::vector<PortUse> expected = {{16, 17, 1}, {18, 18, 2}, {20, 20, 1}, {65535, 65535, 1}};

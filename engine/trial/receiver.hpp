@@ -58,7 +58,7 @@ class Receiver final : public Task {
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
     Softwire softwire{};                  // in which it arrives, if its form has one
     Mapping mapping{};                    // with which it arrives, if its form has one
-    std::optional<LossWatch> loss_watch{};  // none: nobody asks whether it has lost too many
+    std::optional<LossWatch> loss_watch;  // none: nobody asks whether it has lost too many
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.

@@ -48,7 +48,8 @@ void MapEnd::close(UdpPacket& packet, Counters& counters) {
   } else if (wrong) {
     subscriber.address = neighbor_of(rule, own);
   }
-  host.address = *hosts_.across(Family::ipv4, host.address);
+  // Every IPv4 address is behind the prefix.
+  host.address = hosts_.across(Family::ipv4, host.address).value_or(0);
   packet.translate(from_edge ? subscriber : host, from_edge ? host : subscriber);
   counters.stale_binding += stale ? 1 : 0;
   counters.wrong_subscriber += wrong && !stale ? 1 : 0;

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<std::uint32_t> ports_of(const PortRanges& ports) {
   std::vector<std::uint32_t> all;
+  all.reserve(ports.count());
   for (std::uint32_t i = 0; i < ports.count(); ++i) all.push_back(ports.at(i));
   return all;
 }
