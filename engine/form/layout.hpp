@@ -35,7 +35,7 @@ struct Layout {
 
   /// Returns the family of the IP header that has the addresses.
   [[nodiscard]] constexpr Family header_family() const { return mapped == Mapped::none ? family : Family::ipv6; }
-  /// Returns whether one of the addresses is that of a subscriber, which follows from its IPv4 address and port.
+  /// Returns whether one address is a subscriber's, which follows from its IPv4 address and port.
   [[nodiscard]] constexpr bool has_subscriber() const { return outer != Outer::none || mapped != Mapped::none; }
   /// Returns whether a subscriber sends the frames, if one does or receives them.
   [[nodiscard]] constexpr bool from_edge() const { return outer == Outer::from_edge || mapped == Mapped::from_edge; }

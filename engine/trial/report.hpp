@@ -58,7 +58,7 @@ struct LostSample {
 };
 
 struct StreamReport {
-  /// Returns how many frames the trial was to send, of `planned` ones: in a trial that ended early, those that it sent.
+  /// Returns how many frames the trial was to send: `planned`, or in a trial that ended early as many as it sent.
   [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent : planned; }
 
   bool ended_early = false;  // because a stream of the trial had certainly lost too many

@@ -155,7 +155,7 @@ TEST_P(MapEndTest, HasEachFaultAtItsTurn) {
 class MapEdgeTest : public MapEndTest {};
 
 TEST_P(MapEdgeTest, StandsBehindANat) {
-  // What a customer's edge is: NAT44 to the ports of a set, and a translator.
+  // A customer's edge is a NAT44 to the ports of a set, and a translator.
   settings.mode = Mode::nat44;
   settings.table.capacity = 1000;
   settings.translation.pool = *parse_prefix("192.0.2.18/32");

@@ -156,7 +156,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
 
 @contextmanager
 def _collected(problems: list[Problem]) -> Iterator[None]:
-    """Adds the problems of a part to the others, so that all are told together."""
+    """Adds the problems of a part to the others, so that one error names all of them."""
     try:
         yield
     except PlanProblems as found:

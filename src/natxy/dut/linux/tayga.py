@@ -61,6 +61,6 @@ def settings(tun: str, prefix: IPv6Network, mappings: Iterable[str]) -> str:
 
 
 def version(transport: Transport) -> str:
-    """Returns Tayga's name and, if it is a package, its version. It writes that to the system's log only."""
+    """Returns Tayga's name and, if it is a package, its version. Tayga writes its version to the system's log only."""
     asked = transport.run(["dpkg-query", "-W", "-f", "${Version}", NAME], check=False)
     return f"{NAME} {asked.stdout}" if asked.returncode == 0 else NAME

@@ -31,7 +31,7 @@ class TimingPlan(PlanModel):
     drain_ends_early: bool | None = None
     """Whether a trial ends once all its frames have arrived."""
     ends_early: bool | None = None
-    """Whether a trial of a binary search for a throughput ends once it has lost too many frames."""
+    """End of a trial of a binary search for a throughput once the trial has lost too many frames."""
     settle: Duration | None = None
     """Rest before a trial (RFC 2544 §23), doubled before each further attempt, up to 2 s."""
     learning_frames: bool | None = None
