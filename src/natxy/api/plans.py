@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 from natxy.dut.limits import MOST_MAPPED_HOSTS
 from natxy.dut.registry import SINGLE_GATEWAYS
 from natxy.plan.address_presets import RANDOM_PORTS, is_safe
-from natxy.plan.experiment import Experiment, Ports
+from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import DEFAULT_LINKS, LONGEST_CYCLE
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel, TableNeed
+from natxy.plan.hosts import Ports
 from natxy.plan.model.addresses import LinkPair
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.timing import RFC_TIMING, Timing

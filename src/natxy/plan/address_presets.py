@@ -13,7 +13,7 @@ from typing import Final
 
 from natxy.addressing.embedding import embedded, embedded_network, moved_bit
 from natxy.plan.crossings import PREFIX, clat_mappings
-from natxy.plan.experiment import Addresses, PortPair, Ports
+from natxy.plan.hosts import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
 from natxy.plan.model.subscribers import Subscribers, SubscribersPlan

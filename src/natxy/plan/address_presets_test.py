@@ -7,7 +7,7 @@ import pytest
 
 from natxy.plan.address_presets import resolve_addresses, resolve_ports, resolve_translation
 from natxy.plan.crossings import PREFIX
-from natxy.plan.experiment import Addresses
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.written import AddressesPlan, PortsPlan, TranslationPlan
 

@@ -22,15 +22,13 @@ from natxy.plan.frames.mix import Mix, mean_bytes, mix_sizes
 from natxy.plan.frames.sizes import line_rate_fps, mtu_for
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import Kinds
+from natxy.plan.hosts import Addresses, Ports
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import (
     AddressPlan,
-    AddressPreset,
     IPNetwork,
-    LinkAddresses,
     LinkPair,
     MapDomain,
-    Pool,
     Softwire,
     Translation,
 )
@@ -42,70 +40,12 @@ from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.timing import Timing
-from natxy.plan.model.traffic import ActiveConnections, Directions, Orders, PortRange
+from natxy.plan.model.traffic import ActiveConnections, Directions, Orders
 from natxy.plan.model.units import BitRate, Duration, Unit, counted
-from natxy.plan.moved import block_of, moved_hosts, moved_link
 from natxy.plan.path import GatewayPath, forms_of_links, kinds_of, path_of
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.system.interrupts import dumped
-
-
-class Addresses(PlanModel):
-    preset: AddressPreset
-    left: LinkAddresses
-    right: LinkAddresses
-    left_hosts: AddressRanges
-    right_hosts: AddressRanges
-    pool: Pool | None = Field(default=None, exclude_if=lambda pool: pool is None)
-
-    @property
-    def destination_networks(self) -> int:
-        """The number of networks behind the side that has fewer."""
-        return min(len(self.left.networks_behind), len(self.right.networks_behind))
-
-    def of_pair(self, number: int) -> Addresses:
-        """Returns the addresses of a pair of interfaces, from 0 on.
-
-        Each side's are those of the first pair, moved by as many prefixes as hold all of that side's. ValueError when
-        there are no such addresses.
-        """
-        if number == 0:
-            return self
-        blocks = (block_of(link) for link in (self.left, self.right))
-        left, right = (number * (block.stop - block.start) for block in blocks)
-        moved = {
-            "left": moved_link(self.left, left),
-            "right": moved_link(self.right, right),
-            "left_hosts": moved_hosts(self.left_hosts, left),
-            "right_hosts": moved_hosts(self.right_hosts, right),
-        }
-        return self.model_copy(update=moved)
-
-
-class PortPair(PlanModel):
-    source: PortRange
-    destination: PortRange
-
-    @property
-    def size(self) -> int:
-        """The number of combinations."""
-        return self.source.size * self.destination.size
-
-    def alone(self, step: int = 0) -> PortPair:
-        """Returns one port of each range, so many ports after the first; after the last, it begins again."""
-        return PortPair(source=_only(self.source, step), destination=_only(self.destination, step))
-
-
-class Ports(PortPair):
-    """The ports of traffic from left to right and, where these differ, from right to left."""
-
-    reverse: PortPair | None = None
-
-    @property
-    def in_reverse(self) -> PortPair:
-        """The ports of traffic from right to left."""
-        return self.reverse or self
 
 
 class Experiment(PlanModel):
@@ -534,11 +474,6 @@ def _across(translation: Translation, hosts: AddressRange) -> AddressRange | Non
     if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
         return None
     return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
-
-
-def _only(ports: PortRange, step: int) -> PortRange:
-    port = ports.min + step % ports.size
-    return PortRange(min=port, max=port)
 
 
 class ResolvedPlan(PlanModel):

@@ -18,9 +18,10 @@ from natxy.plan.checks.connections import check_connections
 from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
 from natxy.plan.crossings import PREFIX
-from natxy.plan.experiment import Addresses, Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.frames.background import resolve_background
 from natxy.plan.frames.mix import mean_bytes
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.loss_tolerance import LossTolerance

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.plan.caveats import Caveat, departure, gap, limitation, own_rule
-from natxy.plan.experiment import Experiment, PortPair, ResolvedPlan
+from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
 from natxy.plan.model.terms import Order, Selection

@@ -17,7 +17,8 @@ from functools import partial
 from natxy.addressing.port_sets import PortSet
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import PortUse, TrialResult, Verdict
-from natxy.plan.experiment import Experiment, Ports
+from natxy.plan.experiment import Experiment
+from natxy.plan.hosts import Ports
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import Unit, counted, format_quantity
 from natxy.plan.procedures.port_set import PortSetConfig

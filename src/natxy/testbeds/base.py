@@ -18,8 +18,8 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import PortsOpen, PortSpec
 from natxy.engine.program import find_engine
 from natxy.plan.caveats import Caveat
-from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.cores import CoreAssignment

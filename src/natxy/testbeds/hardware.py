@@ -17,7 +17,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortSpec
 from natxy.engine.testers import Tester, Testers
 from natxy.plan.caveats import Caveat, limitation
-from natxy.plan.experiment import Addresses
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import USUAL_MTU
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.testbeds.hardware import HardwareConfig

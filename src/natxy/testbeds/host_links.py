@@ -18,7 +18,7 @@ from natxy.dut.transport.local import LocalTransport, NetnsTransport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.dut.transport.undone import undone
 from natxy.engine.messages.common import Side
-from natxy.plan.experiment import Addresses
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import IPAddress, LinkAddresses
 from natxy.system.network_namespace import NAMED
 from natxy.tcp.hosts import Foreground, TcpHosts

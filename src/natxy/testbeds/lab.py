@@ -28,8 +28,8 @@ from natxy.dut.transport.local import NetnsTransport
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortSpec
 from natxy.plan.caveats import Caveat, limitation
-from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.model.units import counted, enumerated
 from natxy.plan.path import GatewayPath

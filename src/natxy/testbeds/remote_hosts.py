@@ -13,7 +13,7 @@ from natxy.dut.transport.ssh import SshTransport
 from natxy.engine.messages.common import Side
 from natxy.errors import DutError, HostError, PlanError
 from natxy.plan.caveats import Caveat, limitation
-from natxy.plan.experiment import Addresses
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import USUAL_MTU, IPAddress, LinkAddresses
 from natxy.plan.testbeds.hosts import HostsConfig
 from natxy.plan.testbeds.machines import HostLocation

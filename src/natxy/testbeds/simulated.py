@@ -14,9 +14,9 @@ from natxy.engine.interface import Engine
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.plan.caveats import Caveat, limitation
-from natxy.plan.experiment import Addresses
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.system.core_watch import Absence

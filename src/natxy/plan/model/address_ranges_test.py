@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from natxy.plan.address_presets import is_safe, resolve_addresses
-from natxy.plan.experiment import Addresses
+from natxy.plan.hosts import Addresses
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import AddressPreset
 from natxy.plan.model.terms import Family

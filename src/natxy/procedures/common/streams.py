@@ -22,8 +22,9 @@ from natxy.engine.messages.requests import (
     TrialRequest,
 )
 from natxy.plan.address_presets import RANDOM_PORTS
-from natxy.plan.experiment import Experiment, PortPair
+from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Form
+from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair, MapDomain
 from natxy.plan.model.loss_tolerance import LossTolerance
