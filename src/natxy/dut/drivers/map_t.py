@@ -13,14 +13,13 @@ from natxy.addressing.map_rules import MapSubscriber
 from natxy.dut.base import Capability
 from natxy.dut.linux import tayga, tun
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.linux.own_routes import OWN_PROTOCOL, flush_rules
 from natxy.dut.linux.tayga import Tayga
 from natxy.errors import PlanError
 from natxy.plan.gateways.map_t import MOST_PSIDS, MapTConfig
 from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import MapEnd
 
-# They tell natxy's rules and routes from those of somebody else. The number is one that iproute2 has no name for.
-_PROTOCOL: Final = "110"
 # The routing table of each PSID, and the mark of its packets.
 _FIRST_TABLE: Final = 120_000
 _PRIORITY: Final = "110"
@@ -111,7 +110,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
         if self._checks_ports:
             self.transport.run(["nft", "-f", "-"], input=f"table {_TABLE}\ndelete table {_TABLE}\n")
             for family in ("-4", "-6"):
-                self.transport.run(["ip", family, "rule", "flush", "protocol", _PROTOCOL], check=False)
+                flush_rules(self.transport, family)
         for each in self._instances:
             each.program.stop()
 
@@ -143,7 +142,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
     def _by_mark(self) -> Iterator[str]:
         for each in self._instances:
             yield f"route replace default dev {each.program.tun} table {each.mark}"
-            yield f"rule add priority {_PRIORITY} fwmark {each.mark} lookup {each.mark} protocol {_PROTOCOL}"
+            yield f"rule add priority {_PRIORITY} fwmark {each.mark} lookup {each.mark} protocol {OWN_PROTOCOL}"
 
     def _batch(self, family: str, commands: Iterator[str]) -> None:
         text = "".join(f"{command}\n" for command in commands)

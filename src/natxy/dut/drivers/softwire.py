@@ -8,13 +8,12 @@ from ipaddress import IPv6Address
 from typing import ClassVar, Final
 
 from natxy.addressing.map_rules import MapRule
+from natxy.dut.linux.own_routes import OWN_PROTOCOL, OWN_ROUTE, flush_rules
 from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
 from natxy.errors import DutError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.path import OWN_NETWORK
 
-# They tell natxy's routes from those of somebody else. The number is one that iproute2 has no name for.
-_OWN: Final = ["proto", "110", "metric", "4096"]
 # For subscribers that share addresses: their routing tables, and the priorities of rules for their ports, for ports
 # that nobody has, and for the last port, which the kernel takes in no rule for ports.
 _FIRST_TABLE: Final = 110_000
@@ -55,6 +54,8 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             ) from error
 
     def uninstall(self) -> None:
+        if self._shared:
+            flush_rules(self.transport, "-4")
         self.batch("ip", self._removed(), force=True)
 
     def configuration(self) -> str:
@@ -62,6 +63,12 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
         if self.config.by == SoftwireBy.IP6_TUNNEL:
             shown = ["ip", "-6", "tunnel", "show", self.tunnel]
         return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
+
+    @property
+    def _shared(self) -> MapRule | None:
+        """Returns the rule by which subscribers share addresses; None if none do, so that no ports need rules."""
+        rule = self.softwire.subscribers
+        return rule if rule and rule.psid_length else None
 
     def _installed(self) -> Iterator[str]:
         own, far, subscribers = self.softwire.own, self.softwire.far, self.softwire.subscribers
@@ -100,7 +107,7 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
                 continue
             table = _FIRST_TABLE + number
             yield f"{self._route('replace', 'default', through, interface)} table {table}"
-            chosen = f"to {each.ipv4}/32 protocol 110"
+            chosen = f"to {each.ipv4}/32 protocol {OWN_PROTOCOL}"
             for ports in each.ports.ranges:
                 # The kernel takes neither port 0 nor the last one.
                 first, last = max(ports[0], 1), min(ports[-1], _LAST - 1)
@@ -113,11 +120,10 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
                 yield f"rule add priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
 
     def _removed(self) -> Iterator[str]:
-        own, rule = self.softwire.own, self.softwire.subscribers
-        if rule and rule.psid_length:
-            yield "rule flush protocol 110"
+        own = self.softwire.own
+        if rule := self._shared:
             yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
-        yield "route flush proto 110"
+        yield f"route flush proto {OWN_PROTOCOL}"
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")
             if self._source() in OWN_NETWORK:
@@ -134,4 +140,5 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             return IPv6Address(0)
 
     def _route(self, verb: str, network: str, through: str = "", interface: str = "") -> str:
-        return " ".join(["route", verb, network, *through.split(), *(["dev", interface] if interface else []), *_OWN])
+        device = ["dev", interface] if interface else []
+        return " ".join(["route", verb, network, *through.split(), *device, *OWN_ROUTE])

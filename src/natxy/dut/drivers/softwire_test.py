@@ -80,7 +80,6 @@ def test_each_subscriber_with_an_address_of_its_own_has_a_route() -> None:
     assert len(routes) == 4
     assert "198.18.128.3/32 encap seg6 mode encap.red segs fd00:2:6:c000:0:c612:8003:0 dev a" in routes[3]
     assert rules_of(added) == []
-    assert "rule flush protocol 110" not in removed
     assert "route flush proto 110" in removed
 
 
@@ -123,7 +122,6 @@ def test_the_last_port_of_a_shared_address_has_a_rule_without_ports() -> None:
         ("112", "", "110001"),
     ]
     # Rules of somebody else with these priorities stay.
-    assert "rule flush protocol 110" in removed
     assert not [line for line in removed if line.startswith("rule del")]
 
 

@@ -11,17 +11,13 @@ from typing import Final, TypeVar
 from natxy.dut.base import Capability
 from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.linux.own_routes import OWN_ROUTE
 from natxy.dut.transport.base import Transport
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.linux import ConntrackModel
 from natxy.plan.model.addresses import IPNetwork
 
 ConntrackT = TypeVar("ConntrackT", bound=ConntrackModel)
-
-# Both tell natxy's route from one that the kernel or somebody else made for the same addresses. The number is one that
-# iproute2 has no name for.
-_PROTOCOL: Final = "110"
-_METRIC: Final = "4096"
 
 # The declaration before the deletion makes this one transaction, whether the table exists or not.
 _NO_RULES: Final = """\
@@ -101,7 +97,7 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
         pool = self.addresses.pool
         if pool is None or pool == ip_network(self.addresses.right.dut.ip):
             return []
-        return ["local", str(pool), "dev", self.interfaces.right, "proto", _PROTOCOL, "metric", _METRIC]
+        return ["local", str(pool), "dev", self.interfaces.right, *OWN_ROUTE]
 
     def clear(self) -> None:
         self.table.clear()
