@@ -189,12 +189,7 @@ SoftwireSettings read_softwire_end(const Json& json) {
   FieldReader reader(json, "softwire");
   SoftwireSettings settings;
   settings.sends = reader.choice("end", kSoftwireEnds);
-  std::shared_ptr<const std::vector<AddressHalves>> table;
-  settings.softwire = read_softwire(reader.get("addresses"), reader.path_of("addresses"), table);
-  if (table || settings.softwire.inner_address) {
-    throw FieldError(reader.path_of("addresses"),
-                     "expected neither `table` nor `inner_address`: this gateway has none");
-  }
+  settings.softwire = read_softwire(reader.get("addresses"), reader.path_of("addresses"), settings.table);
   settings.wrong_subscriber_every = read_every(reader, "wrong_subscriber_every");
   settings.option_every = read_every(reader, "option_every");
   settings.leak_every = read_every(reader, "leak_every");

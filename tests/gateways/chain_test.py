@@ -18,6 +18,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.port_set import PortSetModel
+from natxy.plan.model.subscribers import Subscribers
 from natxy.probe.binding import binding_of
 from natxy.probe.frames import send_probes
 from natxy.procedures.common.streams import establish_request, traffic_request
@@ -274,7 +275,7 @@ def test_each_subscriber_of_a_core_has_its_own_softwire(
 ) -> None:
     experiment = experiment_of(gateway=chain("tester", *before, "softwire"), **own)
     subscribers = experiment.subscribers
-    assert subscribers is not None
+    assert isinstance(subscribers, Subscribers)
     with set_up(experiment, tmp_path) as (lab, _, engine):
         request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
         with (

@@ -26,6 +26,7 @@ from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.resolve import resolve
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.plan.written import Plan
@@ -203,7 +204,7 @@ def test_each_subscriber_of_a_core_has_its_own_softwire(
 ) -> None:
     experiment = experiment_of("tester", core, **own)
     subscribers = experiment.subscribers
-    assert subscribers is not None
+    assert isinstance(subscribers, Subscribers)
     with set_up(machine, experiment, tmp_path) as (_, engine):
         found = passed(machine, experiment, engine, 0)
         binding = binding_of(engine, experiment)

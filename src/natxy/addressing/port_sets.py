@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _PORT_BITS: Final = 16
+LAST_PORT: Final = (1 << _PORT_BITS) - 1
 USUAL_OFFSET: Final = 6
 """The offset with which nobody has the ports below 1024 (RFC 7597 §5.1)."""
 

@@ -16,7 +16,9 @@ from natxy.plan.crossings import PREFIX, clat_mappings
 from natxy.plan.hosts import Addresses, PortPair, Ports
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import AddressMapping, AddressPreset, IPNetwork, LinkAddresses, Translation
-from natxy.plan.model.subscribers import Subscribers, SubscribersPlan
+from natxy.plan.model.homes import HomesPlan
+from natxy.plan.model.subscribers import AnySubscribers, AnySubscribersPlan, Subscribers
+from natxy.plan.model.table_subscribers import TableSubscribers, TableSubscribersPlan
 from natxy.plan.model.terms import Family, TranslationKind
 from natxy.plan.model.traffic import PortRange
 from natxy.plan.written import AddressesPlan, PortsPlan, TranslationPlan
@@ -217,8 +219,13 @@ def resolve_translation(plan: TranslationPlan, addresses: Addresses) -> Translat
     )
 
 
-def resolve_subscribers(plan: SubscribersPlan, left: LinkAddresses) -> Subscribers:
-    """Returns the subscribers; by default they have addresses behind the left link, outside of the link itself."""
+def resolve_subscribers(plan: AnySubscribersPlan, left: LinkAddresses) -> AnySubscribers:
+    """Returns the subscribers; by rule they have by default addresses behind the left link, outside of the link
+    itself."""
+    if isinstance(plan, HomesPlan):
+        return plan
+    if isinstance(plan, TableSubscribersPlan):
+        return TableSubscribers.of(plan)
     ipv4 = plan.ipv4
     if ipv4 is None:
         behind = next((each for each in left.behind if isinstance(each, IPv4Network)), None)
@@ -229,12 +236,12 @@ def resolve_subscribers(plan: SubscribersPlan, left: LinkAddresses) -> Subscribe
     return Subscribers.model_validate(plan.model_dump() | {"ipv4": str(ipv4)})
 
 
-def resolve_ports(own: PortsPlan, flows: int | None, lowest: int = 0) -> Ports:
+def resolve_ports(own: PortsPlan, flows: int | None, limits: tuple[int, int] = (0, _LAST_PORT)) -> Ports:
     """Returns the ports as written, completed to hold `flows`, which may be connections, or the ranges of RFC 4814.
 
-    No range that the plan leaves out begins below `lowest`.
+    No range that the plan leaves out has ports beyond the `limits`, the lowest and the highest one.
     """
-    default = _random_ports(lowest) if flows is None else _ports_for(flows, lowest)
+    default = _random_ports(*limits) if flows is None else _ports_for(flows, *limits)
     source, destination = own.source or default.source, own.destination or default.destination
     if own.reverse is None:
         return Ports(source=source, destination=destination)
@@ -242,19 +249,25 @@ def resolve_ports(own: PortsPlan, flows: int | None, lowest: int = 0) -> Ports:
     return Ports(source=source, destination=destination, reverse=reverse)
 
 
-def _random_ports(lowest: int) -> Ports:
+def _random_ports(lowest: int, highest: int) -> Ports:
     source, destination = (
-        PortRange(min=max(each.min, lowest), max=each.max) for each in (RANDOM_PORTS.source, RANDOM_PORTS.destination)
+        # Subscribers may have only ports that RFC 4814 leaves out.
+        PortRange(min=max(each.min, lowest), max=min(each.max, highest))
+        if lowest <= each.max and each.min <= highest
+        else PortRange(min=lowest, max=highest)
+        for each in (RANDOM_PORTS.source, RANDOM_PORTS.destination)
     )
     return Ports(source=source, destination=destination)
 
 
-def _ports_for(flows: int, lowest: int) -> Ports:
+def _ports_for(flows: int, lowest: int, highest: int) -> Ports:
     """Returns the smallest ranges that hold the flows with one address on each side."""
-    first_source, first_destination = max(FIRST_SOURCE_PORT, lowest), max(FIRST_DESTINATION_PORT, lowest)
-    destinations = math.ceil(flows / min(MOST_SOURCE_PORTS, _LAST_PORT + 1 - first_source))
+    first_source, first_destination = (
+        max(usual if usual <= highest else lowest, lowest) for usual in (FIRST_SOURCE_PORT, FIRST_DESTINATION_PORT)
+    )
+    destinations = math.ceil(flows / min(MOST_SOURCE_PORTS, highest + 1 - first_source))
     sources = math.ceil(flows / destinations)
     return Ports(
         source=PortRange(min=first_source, max=first_source + sources - 1),
-        destination=PortRange(min=first_destination, max=min(first_destination + destinations - 1, _LAST_PORT)),
+        destination=PortRange(min=first_destination, max=min(first_destination + destinations - 1, highest)),
     )

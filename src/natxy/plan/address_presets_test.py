@@ -149,7 +149,7 @@ def test_ports_hold_the_flows(flows: int | None, source: tuple[int, int], destin
 
 @pytest.mark.parametrize(("flows", "lowest"), [(40_000, 32_768), (40_000, 16_384), (1_000_000, 32_768), (1000, 4096)])
 def test_ports_from_a_subscribers_first_one_on_hold_the_flows(flows: int, lowest: int) -> None:
-    found = resolve_ports(PortsPlan(), flows, lowest)
+    found = resolve_ports(PortsPlan(), flows, (lowest, 65535))
     assert found.size >= flows
     assert min(found.source.min, found.destination.min) >= lowest
     assert max(found.source.max, found.destination.max) <= 65_535

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer
 from ruamel.yaml import YAML
+from ruamel.yaml.scalarstring import LiteralScalarString
 
 from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import LinkForm, bytes_longer
@@ -36,7 +37,7 @@ from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, Search
-from natxy.plan.model.subscribers import Subscribers
+from natxy.plan.model.subscribers import AnySubscribers
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
 from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.timing import Timing
@@ -65,7 +66,7 @@ class Experiment(PlanModel):
     procedure: ProcedureConfig
     family: Family
     translation: Translation | None
-    subscribers: Subscribers | None = Field(default=None, exclude_if=lambda subscribers: subscribers is None)
+    subscribers: AnySubscribers | None = Field(default=None, exclude_if=lambda subscribers: subscribers is None)
     frame_size: int
     """The size in bytes, FCS included, of every frame, or of the longest of a `mix`."""
     mix: Mix | None = Field(default=None, exclude_if=lambda mix: mix is None)
@@ -187,7 +188,8 @@ class Experiment(PlanModel):
             self._ends,
             self.families[0],
             self.addresses.left_hosts,
-            self.subscribers.rule if self.subscribers else None,
+            self.subscribers.bindings if self.subscribers else None,
+            getattr(self.subscribers, "core", None),
         )
 
     @property
@@ -498,5 +500,10 @@ class ResolvedPlan(PlanModel):
         yaml = YAML()
         yaml.default_flow_style = False
         text = StringIO()
-        yaml.dump(dumped(self, exclude_none=True), text)
+        plan = dumped(self, exclude_none=True)
+        for experiment in plan["experiments"]:
+            # A table keeps its lines.
+            subscribers = experiment.get("subscribers", {})
+            subscribers |= {key: LiteralScalarString(value) for key, value in subscribers.items() if key == "table"}
+        yaml.dump(plan, text)
         return text.getvalue()

@@ -11,6 +11,7 @@ from typing import Final
 from natxy.addressing.embedding import embedded_network
 from natxy.addressing.map_rules import MapRule
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.softwire_tables import Bindings, Homes
 from natxy.plan.crossings import PREFIX, Crossing, LinkForm, Networks, clat_mappings
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.chain import ChainConfig, Kind, Kinds
@@ -120,12 +121,14 @@ def path_of(
     ends: AddressPlan,
     left: Family,
     left_hosts: AddressRanges,
-    subscribers: MapRule | None = None,
+    subscribers: Bindings | None = None,
+    core: IPv6Address | None = None,
 ) -> GatewayPath:
     """Returns the path between the `ends`, whose left link has the family `left`.
 
     A link between two gateways has addresses of natxy's own. `left_hosts` get addresses where a clat translates.
-    `subscribers`: the rule of those whose ends of softwires or of MAP-T the tester plays; None for a single one.
+    `subscribers`: those whose ends of softwires or of MAP-T the tester plays; None for a single one. `core`: the
+    address of the core's end of their softwires; None for one of natxy's own.
     """
     boxes = gateway.boxes
     if len(boxes) == 1:
@@ -151,9 +154,11 @@ def path_of(
         for translation, kind, hop, right in zip(translations, kinds, boxes, rights, strict=True)
     ]
     played = tuple(box.is_played for box in boxes)
-    softwires = _Softwires(kinds, played, subscribers)
+    softwires = _Softwires(kinds, played, subscribers, core)
     prefix = next((box.mapping_prefix for box in boxes if box.mapping_prefix), _DMR)
-    domains = _MapDomains(kinds, played, subscribers, ones, prefix)
+    # The plan's checks refuse other subscribers of MAP-T.
+    rule = subscribers if isinstance(subscribers, MapRule) else None
+    domains = _MapDomains(kinds, played, rule, ones, prefix)
     carriers = _Carriers(softwires, domains)
     seen_left = _left_networks(ends, carriers, crossings)
     seen_right = _right_networks(ends, carriers, crossings)
@@ -212,22 +217,23 @@ class _Softwires:
 
     kinds: Kinds
     played: tuple[bool, ...]
-    subscribers: MapRule | None
+    subscribers: Bindings | None
+    core: IPv6Address | None
 
     def edge_of(self, number: int) -> int:
         """Returns the edge of the softwire that gateway `number` is an end of."""
         return max(other for other in range(number + 1) if self.kinds[other] == SoftwireEnd.EDGE)
 
-    def rule(self, number: int) -> MapRule | None:
-        """Returns the rule of the subscribers, if it is their softwires that gateway `number` is an end of."""
+    def bindings(self, number: int) -> Bindings | None:
+        """Returns the subscribers, if it is their softwires that gateway `number` is an end of."""
         return self.subscribers if self.played[self.edge_of(number)] else None
 
     def addresses(self, number: int) -> tuple[IPv6Address, IPv6Address]:
         """Returns the addresses of the edge, that of the first subscriber, and of the core."""
         edge = self.edge_of(number)
         left, right = (IPv6Address(_SOFTWIRES.format(edge, end)) for end in (_LEFT_END, _RIGHT_END))
-        rule = self.rule(number)
-        return rule.subscriber(0).address if rule else left, right
+        several = self.bindings(number)
+        return (several.subscriber(0).address, self.core or right) if several else (left, right)
 
     def end(self, number: int, lefts: Networks, rights: Networks) -> Softwire | None:
         """Returns the end of a softwire that gateway `number` is, if it is one.
@@ -242,7 +248,9 @@ class _Softwires:
         edge, core = self.addresses(number)
         own, far = (edge, core) if is_edge else (core, edge)
         carries = dict.fromkeys(each for each in (rights if is_edge else lefts) if isinstance(each, IPv4Network))
-        of_core = None if is_edge else self.rule(number)
+        of_core = None if is_edge else self.bindings(number)
+        if isinstance(of_core, Homes):
+            carries = {IPv4Network(of_core.inner): None}
         return Softwire(end=kind, own=own, far=far, carries=tuple(carries), subscribers=of_core)
 
 
@@ -295,8 +303,8 @@ class _Carriers:
         if self.kinds[number] == MapEnd.EDGE:
             rule, only = self.domains.rule(number)
             return (rule.ipv6 if only is None else rule.subscriber(only).prefix,)
-        rule_of_ends = self.softwires.rule(number)
-        return (rule_of_ends.ipv6 if rule_of_ends else ip_network(self.softwires.addresses(number)[0]),)
+        several = self.softwires.bindings(number)
+        return (several.ipv6 if several else ip_network(self.softwires.addresses(number)[0]),)
 
     def right_networks(self, number: int, beyond: Networks) -> Networks:
         """Returns the networks that stand for the right ones `beyond` the core `number`, between it and its edge."""

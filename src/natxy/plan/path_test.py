@@ -14,6 +14,7 @@ from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Form
 from natxy.plan.model.addresses import LinkAddresses, MapDomain
+from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 from natxy.plan.resolve import resolve
 from natxy.plan.scale import needs_of_hops, table_need
@@ -456,7 +457,7 @@ MAP_E: Fields = {
 )
 def test_a_core_has_many_subscribers(gateways: tuple[str, ...], own: Fields, ipv4: str, count: int) -> None:
     experiment = chain(*gateways, **own)
-    assert experiment.subscribers is not None
+    assert isinstance(experiment.subscribers, Subscribers)
     assert (str(experiment.subscribers.ipv4), experiment.subscribers.count) == (ipv4, count)
     hosts = experiment.addresses.left_hosts
     assert (str(hosts.first), hosts.size) == (ipv4.partition("/")[0], 256)

@@ -28,7 +28,7 @@ from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.problems import Location, PlanProblems, Problem
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, resolve_counted_goal, resolve_goal
-from natxy.plan.model.subscribers import Subscribers, SubscribersPlan
+from natxy.plan.model.subscribers import AnySubscribers, AnySubscribersPlan
 from natxy.plan.model.terms import Family
 from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
@@ -131,7 +131,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "ports": resolve_ports(
             own.ports,
             flows or own.connections or own.procedure.most_connections,
-            lowest=subscribers.first_port if subscribers and subscribers.share_addresses else 0,
+            *([subscribers.port_limits] if subscribers and subscribers.share_addresses else []),
         ),
         "flows": flows,
         "alpha": (own.alpha or DEFAULT_ALPHA) if "alpha" in takes else None,
@@ -180,7 +180,7 @@ def _whole_search(
     return search
 
 
-def _resolve_subscribers(own: SubscribersPlan, left: LinkAddresses, location: Location) -> Subscribers:
+def _resolve_subscribers(own: AnySubscribersPlan, left: LinkAddresses, location: Location) -> AnySubscribers:
     try:
         return resolve_subscribers(own, left)
     except ValidationError as error:
@@ -188,7 +188,7 @@ def _resolve_subscribers(own: SubscribersPlan, left: LinkAddresses, location: Lo
         raise PlanProblems(problems) from error
 
 
-def _with_subscribers(addresses: Addresses, subscribers: Subscribers, own: ExperimentPlan) -> Addresses:
+def _with_subscribers(addresses: Addresses, subscribers: AnySubscribers, own: ExperimentPlan) -> Addresses:
     """Returns the addresses with the subscribers as the left hosts, unless the plan has others, behind the left link.
 
     Packets to subscribers leave the core in softwires, so that the link needs no route to their IPv4 addresses.

@@ -29,7 +29,7 @@ from natxy.plan.model.base import Pattern, PlanModel, Shorthand
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss
 from natxy.plan.model.repeat import Repeat, RunOrder
 from natxy.plan.model.search import KnownRate, SearchPlan
-from natxy.plan.model.subscribers import SubscribersPlan, as_prefix
+from natxy.plan.model.subscribers import AnySubscribersPlan
 from natxy.plan.model.terms import (
     NAME_EXPECTED,
     NAME_PATTERN,
@@ -152,9 +152,9 @@ class ExperimentPlan(PlanModel):
     """`ipv4` or `ipv6`, without a translation; default: the plan's."""
     translation: Annotated[TranslationPlan, Shorthand("kind", "Translation")] | None = None
     """Kind of translation, or a mapping."""
-    subscribers: Annotated[SubscribersPlan | None, BeforeValidator(as_prefix)] = None
-    """Subscribers of the core of softwires or of MAP-T, whose edge is `tester`, e.g. {ipv4: 198.18.128.0/24}; default:
-    one."""
+    subscribers: AnySubscribersPlan | None = None
+    """Subscribers of the core of softwires or of MAP-T, whose edge is `tester`, by a rule, e.g. {ipv4:
+    198.18.128.0/24}, by {table: FILE}, or with one address, e.g. {inner: 192.168.1.2, count: 1024}; default: one."""
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)] | None = None
     """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, `tcp-goodput` 1518."""
     mix: Mix | None = None

@@ -10,6 +10,7 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.traffic import Directions
 from natxy.probe.frames import FRAMES, PROBE_FPS, SEED, probe_of
 from natxy.procedures.common.spoofing import played_side, spoofed
@@ -51,6 +52,9 @@ def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
     """Finds out what the end of a softwire does with packets of others; None if the tester plays no end of one, and for
     a model, whose settings say it."""
     if experiment.softwire is None or experiment.gateway.in_virtual_time:
+        return None
+    if isinstance(experiment.subscribers, HomesPlan):
+        # Each of them may have the address.
         return None
     return Binding(experiment.title, experiment.forms_of_ports[0].in_softwire, *send_spoofed(engine, experiment))
 

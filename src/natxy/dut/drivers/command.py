@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Sequence
 
+from natxy.addressing.map_rules import MapRule
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.linux.made import Existing, existing, gone
 from natxy.dut.transport.base import CompletedCommand
@@ -76,7 +77,7 @@ class CommandGateway(Gateway[CommandConfig]):
                 # The others lie within it: a link's network, and the hosts behind the link.
                 widest = min(softwire.carries, key=lambda network: network.prefixlen)
                 self._meanings["{softwire_carries}"] = str(widest)
-            if rule := softwire.subscribers:
+            if isinstance(rule := softwire.subscribers, MapRule):
                 self._meanings |= {
                     "{rule_ipv4}": str(rule.ipv4),
                     "{rule_ipv6}": str(rule.ipv6),

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Address
 from typing import ClassVar, Final
 
 from natxy.addressing.port_sets import PortSet
-from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
+from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
 from natxy.errors import DutError
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 
@@ -75,14 +75,14 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
         yield from (f"route replace {network} dev {self.tunnel}" for network in self.softwire.carries)
 
     def _bindings(self) -> Iterator[_Binding]:
-        rule = self.softwire.subscribers
-        if rule is None:
+        several = several_of(self.softwire)
+        if several is None:
             own = self.config.port_set
             ports = own.ports if own else PortSet()
             yield from (_Binding(self.softwire.far, each, ports) for each in self.softwire.carries)
             return
-        for number in range(rule.subscriber_count):
-            each = rule.subscriber(number)
+        for number in range(several.subscriber_count):
+            each = several.subscriber(number)
             yield _Binding(each.address, IPv4Network(each.ipv4), each.ports)
 
     def _filters(self) -> Iterator[str]:

@@ -8,8 +8,9 @@ from ipaddress import IPv6Address
 from typing import ClassVar, Final
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.softwire_tables import SoftwireTable
 from natxy.dut.linux.own_routes import OWN_PROTOCOL, OWN_ROUTE, flush_rules
-from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway
+from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
 from natxy.errors import DutError
 from natxy.plan.gateways.softwire import SoftwireBy, SoftwireConfig
 from natxy.plan.path import OWN_NETWORK
@@ -65,13 +66,18 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
         return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
 
     @property
-    def _shared(self) -> MapRule | None:
-        """Returns the rule by which subscribers share addresses; None if none do, so that no ports need rules."""
-        rule = self.softwire.subscribers
-        return rule if rule and rule.psid_length else None
+    def _subscribers(self) -> MapRule | SoftwireTable | None:
+        """Returns the subscribers; None if there is one alone."""
+        return several_of(self.softwire)
+
+    @property
+    def _shared(self) -> MapRule | SoftwireTable | None:
+        """Returns the subscribers if they share addresses; None if none do, so that no ports need rules."""
+        several = self._subscribers
+        return several if several and several.psid_length else None
 
     def _installed(self) -> Iterator[str]:
-        own, far, subscribers = self.softwire.own, self.softwire.far, self.softwire.subscribers
+        own, far, subscribers = self.softwire.own, self.softwire.far, self._subscribers
         interface = self.outer if self.config.by == SoftwireBy.SEG6 else self.tunnel
         if self.config.by == SoftwireBy.SEG6:
             yield f"sr tunsrc set {own}"
@@ -96,13 +102,13 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             return f"encap seg6 mode encap.red segs {far}"
         return f"encap ip6 id 0 src {self.softwire.own} dst {far} hoplimit {HOP_LIMIT}"
 
-    def _to_subscribers(self, rule: MapRule, interface: str) -> Iterator[str]:
+    def _to_subscribers(self, all_of: MapRule | SoftwireTable, interface: str) -> Iterator[str]:
         """Yields a route for each subscriber's address or, where subscribers share addresses, a rule for each range of
         ports with a routing table of its own."""
-        for number in range(rule.subscriber_count):
-            each = rule.subscriber(number)
+        for number in range(all_of.subscriber_count):
+            each = all_of.subscriber(number)
             through = self._through(each.address)
-            if rule.psid_length == 0:
+            if all_of.psid_length == 0:
                 yield self._route("replace", f"{each.ipv4}/32", through, interface)
                 continue
             table = _FIRST_TABLE + number
@@ -121,8 +127,8 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
 
     def _removed(self) -> Iterator[str]:
         own = self.softwire.own
-        if rule := self._shared:
-            yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(rule.subscriber_count))
+        if shared := self._shared:
+            yield from (f"route flush table {_FIRST_TABLE + number}" for number in range(shared.subscriber_count))
         yield f"route flush proto {OWN_PROTOCOL}"
         if self.config.by == SoftwireBy.SEG6:
             yield self._route("del", f"{own}/128")

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.addressing.map_rules import MapRule
+from natxy.addressing.softwire_tables import Homes, SoftwireTable
 from natxy.dut.base import Capability, ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import PlanError
+from natxy.plan.model.addresses import Softwire
 from natxy.plan.model.terms import SoftwireEnd
 
 HOP_LIMIT: Final = 64
@@ -17,6 +20,15 @@ _TIMEOUT_S: Final = 30.0
 # Each of many routes and filters takes less, in a slow virtual machine on a busy machine, too.
 _COMMAND_S: Final = 0.02
 _OUTER_HEADER_BYTES: Final = 40
+
+
+def several_of(softwire: Softwire) -> MapRule | SoftwireTable | None:
+    """Returns the subscribers of a core, None for one alone. PlanError for homes with the same address."""
+    several = softwire.subscribers
+    if isinstance(several, Homes):
+        # The plan's checks refuse them first.
+        raise PlanError("the kernel looks up an address alone, and does not keep homes with the same one apart")
+    return several
 
 
 class SoftwireEndGateway(LinuxGateway[ConfigT]):

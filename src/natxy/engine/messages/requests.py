@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from natxy.addressing.embedding import embeds
 from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.softwire_tables import MOST_IN_TABLE, Bindings, Homes, SoftwireTable
 from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
 from natxy.plan.frames.forms import Form
 from natxy.plan.frames.mix import MOST_FRAMES
@@ -145,8 +146,19 @@ class SubscriberRule(Message):
             ports=SubscriberPorts(lowest=_lowest(rule.offset) if rule.psid_length else 0),
         )
 
+    @classmethod
+    def of_table(cls, table: SoftwireTable) -> SubscriberRule:
+        """Returns the rule that numbers the ends of a table, as `SoftwireTable.numbered` has them."""
+        return cls(
+            address=IPv6Address(0),
+            address_mask=(1 << table.address_bits) - 1,
+            address_shift=table.psid_length,
+            psid_mask=(1 << table.psid_length) - 1,
+            psid_drop=16 - table.offset - table.psid_length if table.psid_length else 0,
+            ports=SubscriberPorts(lowest=_lowest(table.offset) if table.psid_length else 0),
+        )
 
-MOST_IN_TABLE = 65_536
+
 TrafficClass = Annotated[int, Field(ge=0, le=255)]
 FlowLabel = Annotated[int, Field(ge=0, le=0xF_FFFF)]
 
@@ -173,13 +185,19 @@ class SoftwireFormat(Message):
     flow_label: FlowLabel = 0
 
     @classmethod
-    def of(cls, softwire: Softwire, subscribers: MapRule | None) -> SoftwireFormat:
-        """Returns the addresses of both ends of softwires, of which one end is described; `subscribers` is the rule of
+    def of(cls, softwire: Softwire, subscribers: Bindings | None) -> SoftwireFormat:
+        """Returns the addresses of both ends of softwires, of which one end is described; `subscribers` are those of
         several."""
         ends = [softwire.own, softwire.far]
         core, edge = ends if softwire.end == SoftwireEnd.CORE else ends[::-1]
-        rule = SubscriberRule.of(subscribers) if subscribers else SubscriberRule(address=edge)
-        return cls(core=core, subscribers=rule)
+        match subscribers:
+            case SoftwireTable() as table:
+                return cls(core=core, subscribers=SubscriberRule.of_table(table), table=table.numbered)
+            case Homes() as homes:
+                return cls(core=core, subscribers=SubscriberRule.of(homes.rule), inner_address=homes.inner)
+        return cls(
+            core=core, subscribers=SubscriberRule.of(subscribers) if subscribers else SubscriberRule(address=edge)
+        )
 
 
 class MappingFormat(Message):

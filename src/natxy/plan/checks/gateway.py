@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv6Network
 
-from natxy.plan.address_presets import SAFE_NETWORKS
+from natxy.plan.checks.subscribers import check_subscribers, networks_besides
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.gateways.reference import ReferenceConfig
-from natxy.plan.model.addresses import WELL_KNOWN_SPACE, IPNetwork
+from natxy.plan.model.addresses import WELL_KNOWN_SPACE
 from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.subscribers import Subscribers
-from natxy.plan.model.terms import CORES, EDGES, Family, Kernel, MapEnd
-from natxy.plan.model.traffic import Directions, PortRange
-from natxy.plan.path import OWN_NETWORK
+from natxy.plan.model.terms import Family, Kernel, MapEnd
+from natxy.plan.model.traffic import Directions
 from natxy.plan.procedures.reset import ResetConfig
 from natxy.plan.testbeds import TestbedConfig
 
@@ -78,7 +74,7 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if isinstance(gateway, ReferenceConfig) and gateway.map_t:
         text = "this gateway is no end of MAP-T; give a chain such as [tester, {driver: reference, map_t: {}}]"
         yield Problem((*at, "map_t"), text)
-    yield from _check_subscribers(experiment, location)
+    yield from check_subscribers(experiment, location)
     yield from _check_map_domains(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
@@ -130,64 +126,6 @@ def _written(port_set: PortSetModel) -> str:
     return f"psid {port_set.psid} of {port_set.psid_length} bits with an offset of {port_set.offset}"
 
 
-def _check_subscribers(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Refuses subscribers without a core that serves them, and hosts that are none of them."""
-    own, at = experiment.subscribers, (*location, "subscribers")
-    if own is None:
-        return
-    kinds = experiment.kinds or ()
-    ends = [number for number, kind in enumerate(kinds) if kind in EDGES | CORES]
-    if not ends:
-        text = (
-            "only the core of a softwire has subscribers, or that of MAP-T; give a chain such as [tester, softwire], "
-        )
-        yield Problem(at, f"{text}or remove it")
-        return
-    edge, core = (experiment.gateway.boxes[number] for number in ends[:2])
-    if not edge.is_played:
-        what = "MAP-T" if kinds[ends[0]] == MapEnd.EDGE else "the softwire"
-        text = f"the tester plays the subscribers, so the edge of {what} has to be `tester`; give it as the first box"
-        yield Problem(at, text)
-        return
-    if too_many := _too_many(own, core):
-        yield Problem(at, too_many)
-    if own.share_addresses:
-        yield from _check_owned_ports(experiment, own.first_port, (*location, "ports"))
-    yield from _check_subscribers_prefix(experiment, own.ipv6, at)
-    hosts, link = experiment.addresses.left_hosts, experiment.addresses.left.dut.network
-    if link.version == own.ipv4.version and link.overlaps(own.ipv4):
-        text = f"`ipv4` is {own.ipv4}, and overlaps {link}, the left link itself; give another, e.g. 198.18.128.0/24"
-        yield Problem(at, text)
-    elif not all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges):
-        text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
-        yield Problem((*location, "addresses", "left_hosts"), text)
-
-
-def _too_many(own: Subscribers, core: GatewayModel) -> str | None:
-    """Returns in what respect a core does not serve so many subscribers, and what to do."""
-    remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
-    psids, addresses = 1 << own.rule.psid_length, own.ipv4.num_addresses
-    ranges = own.count * len(own.subscriber(0).ports.ranges)
-    if core.most_psids and psids > core.most_psids:
-        return (
-            f"{psids:,} subscribers share each address, a PSID of {own.rule.psid_length} bits, and {core.driver} takes "
-            f"at most {core.most_psids:,}; give {remedy}, or a shorter `ipv4`"
-        )
-    if core.most_shared_addresses and addresses > core.most_shared_addresses:
-        return (
-            f"`ipv4` is {own.ipv4} with {addresses:,} addresses, and {core.driver} takes at most "
-            f"{core.most_shared_addresses:,}; give a longer `ipv4`"
-        )
-    if own.count > core.most_subscribers:
-        return f"{core.driver} takes at most {core.most_subscribers:,} subscribers, not {own.count:,}; give {remedy}"
-    if own.share_addresses and ranges > core.most_port_ranges:
-        return (
-            f"{own.count:,} subscribers that share addresses have {ranges:,} ranges of ports, and {core.driver} takes "
-            f"{core.most_port_ranges:,}; give a shorter `ea_length`, or a smaller `offset`"
-        )
-    return None
-
-
 def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem]:
     """Refuses default mapping rules that MAP-T cannot have, and edges with more hosts than one subscriber has."""
     gateway, kinds = experiment.gateway, experiment.kinds or ()
@@ -201,7 +139,7 @@ def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem
         elif prefix.subnet_of(WELL_KNOWN_SPACE) and not hop.takes_well_known_prefix:
             text = f"{hop.driver} refuses {prefix} with addresses that are not global (RFC 6052 §3.1); give another, "
             yield Problem(here, f"{text}e.g. 2001:2:0:64::/64")
-        elif taken := next((each for each in _networks_besides(experiment) if each.overlaps(prefix)), None):
+        elif taken := next((each for each in networks_besides(experiment) if each.overlaps(prefix)), None):
             yield Problem(here, f"{prefix} overlaps {taken}, which a link or natxy's own end has; give another")
     edge = kinds.index(MapEnd.EDGE)
     hidden = any(box.hides_left for box in gateway.boxes[: edge + 1])
@@ -214,40 +152,6 @@ def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem
         remedy = "`subscribers`" if gateway.boxes[edge].is_played else "a NAT before it, e.g. nftables"
         text = f"an edge of MAP-T is that of one subscriber with one address, and these are {hosts.size:,}; give one, "
         yield Problem((*at, "addresses", "left_hosts"), f"{text}or {remedy}")
-
-
-def _networks_besides(experiment: Experiment) -> list[IPNetwork]:
-    """Returns the networks of the links at the ends, of what is behind them, and natxy's own."""
-    links = (experiment.addresses.left, experiment.addresses.right)
-    return [OWN_NETWORK, *(network for link in links for network in (link.dut.network, *link.behind))]
-
-
-def _check_subscribers_prefix(experiment: Experiment, prefix: IPv6Network, at: Location) -> Iterator[Problem]:
-    """Refuses a prefix of subscribers' ends that test traffic must not go to, or that something else has."""
-    if not any(isinstance(each, IPv6Network) and prefix.subnet_of(each) for each in SAFE_NETWORKS):
-        text = (
-            f"`ipv6` is {prefix}, outside the benchmark and private ranges (RFC 6815); give one such as fd00:2:6::/48"
-        )
-        yield Problem(at, text)
-        return
-    dmrs = [domain.prefix] if (domain := experiment.map_domain) else []
-    if taken := next((each for each in [*_networks_besides(experiment), *dmrs] if each.overlaps(prefix)), None):
-        what = "the default mapping rule" if taken in dmrs else "a link or natxy's own end of a softwire"
-        yield Problem(at, f"`ipv6` is {prefix}, and overlaps {taken}, which {what} has; give another")
-
-
-def _check_owned_ports(experiment: Experiment, first: int, at: Location) -> Iterator[Problem]:
-    """Refuses ports below the `first` one that a subscriber may have, where they are those of subscribers."""
-    used: dict[Location, PortRange] = {}
-    if experiment.makes_connections or experiment.directions != Directions.REVERSE:
-        used["source",] = experiment.ports.source
-    if not experiment.makes_connections and experiment.directions != Directions.FORWARD:
-        own = ("reverse", "destination") if experiment.ports.reverse else ("destination",)
-        used[own] = experiment.ports.in_reverse.destination
-    for field, ports in used.items():
-        if ports.min < first:
-            text = f"no subscriber has ports below {first:,}; give {first}-{max(first, ports.max)}, or another `offset`"
-            yield Problem((*at, *field), text)
 
 
 def _check_chain(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:

@@ -116,6 +116,11 @@ class GatewayModel(PlanModel):
         return 1
 
     @property
+    def keeps_homes_apart(self) -> bool:
+        """True if, as the core of softwires, it tells connections of homes with one address apart (RFC 6333 §6.6)."""
+        return False
+
+    @property
     def most_port_ranges(self) -> int:
         """The ranges of ports that all subscribers have together if they share addresses."""
         return 0

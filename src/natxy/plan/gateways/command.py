@@ -102,6 +102,15 @@ class CommandConfig(GatewayModel):
         return frozenset(SoftwireEnd) if asked_for else frozenset()
 
     @property
+    def keeps_homes_apart(self) -> bool:
+        return self.stateful and self.masquerades
+
+    @property
+    def names_rule(self) -> bool:
+        """True if commands have parts of the subscribers' rule."""
+        return any("{rule_" in word for command in self.commands for word in command)
+
+    @property
     def spare_mtu(self) -> int:
         # The commands may set up such a route.
         return UNUSED_ROUTING_HEADER_BYTES if self.softwire_ends else 0

@@ -220,6 +220,10 @@ class ReferenceConfig(LimitsModel):
         return _MOST_SUBSCRIBERS
 
     @property
+    def keeps_homes_apart(self) -> bool:
+        return self.mode == ReferenceMode.NAT
+
+    @property
     def most_port_ranges(self) -> int:
         return _MOST_SUBSCRIBERS
 

@@ -32,6 +32,7 @@ from pydantic import (
 
 from natxy.addressing.embedding import embedded, embeds, extracted
 from natxy.addressing.map_rules import MapRule, MapSubscriber
+from natxy.addressing.softwire_tables import Bindings
 from natxy.plan.model.base import Pattern, PlanModel
 from natxy.plan.model.terms import MapEnd, SoftwireEnd, TranslationKind
 from natxy.untrusted.validation import got
@@ -226,14 +227,14 @@ class Translation(PlanModel):
 class Softwire(PlanModel):
     """One end of a softwire: IPv4 packets to the networks that it `carries` go in IPv6 packets from `own` to `far`.
 
-    A core of several `subscribers` carries to each of them what their rule says; `far` is the first one's end.
+    A core of several `subscribers` carries to each of them what their rule or table says; `far` is the first one's end.
     """
 
     end: SoftwireEnd
     own: IPv6Address
     far: IPv6Address
     carries: tuple[IPv4Prefix, ...]
-    subscribers: MapRule | None = None
+    subscribers: Bindings | None = None
 
 
 class MapDomain(PlanModel):

@@ -36,7 +36,7 @@ LONGEST: Final = 700
 def problems_of(plan: dict[str, Any]) -> list[Problem]:
     top = {name: value for name, value in plan.items() if name != "experiments"}
     cells = [Cell(number, fields) for number, fields in enumerate(plan["experiments"])]
-    return [*validated(top, cells).problems]
+    return [*validated(top, cells, Path()).problems]
 
 
 def not_explained(message: str) -> str:

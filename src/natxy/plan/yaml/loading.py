@@ -52,7 +52,7 @@ def plan_of(
     document = parse_document(path, text, "`name` and `experiments`, as in plans/quickstart.yaml")
     _change(document, changes or {})
     try:
-        return _checked(document, repeat, only)
+        return _checked(document, path.parent, repeat, only)
     except PlanProblems as found:
         raise document_error(path, "plan", document, found, inherited={"experiments": "defaults"}) from found
 
@@ -60,7 +60,7 @@ def plan_of(
 def problems_of(text: str) -> Sequence[Problem]:
     """Returns the errors of a plan that is in no file, such as one that is about to be written."""
     try:
-        _checked(parse_document(Path(), text, "`name` and `experiments`"), None, ())
+        _checked(parse_document(Path(), text, "`name` and `experiments`"), Path(), None, ())
     except PlanProblems as found:
         return found.problems
     return ()
@@ -75,13 +75,13 @@ def _change(document: CommentedMap, changes: Mapping[str, Any]) -> None:
             document[name] = value
 
 
-def _checked(document: CommentedMap, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
+def _checked(document: CommentedMap, folder: Path, repeat: int | None, only: Sequence[str]) -> ResolvedPlan:
     """Returns the resolved plan. Raises PlanProblems with those of every step, located in the document."""
     defaults = document.get("defaults") or {}
     cells, problems = _cells(document, defaults)
     left_out = bool(problems)
     problems += _default_problems(defaults)
-    valid = validated({key: value for key, value in document.items() if key != "defaults"}, cells)
+    valid = validated({key: value for key, value in document.items() if key != "defaults"}, cells, folder)
     of_cells = [*valid.problems]
     left_out |= len(valid.numbers) < len(cells)
     resolved, complete = None, False

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from natxy.plan.cells import as_cell
 from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.table_subscribers import PLAN_FOLDER
 from natxy.plan.written import Plan
 from natxy.plan.yaml.field_errors import explained_all
 from natxy.plan.yaml.sweep import Cell
@@ -32,11 +34,11 @@ class Validated:
         return _of_cell(problem, self.numbers)
 
 
-def validated(top: Mapping[str, Any], cells: Sequence[Cell]) -> Validated:
+def validated(top: Mapping[str, Any], cells: Sequence[Cell], folder: Path) -> Validated:
     """Validates the plan's fields with the experiments in `cells`, and once more without those that have errors.
 
     An unknown field is ignored then, so that the other fields of its experiment are checked further. Without cells,
-    only the fields beside the experiments are validated.
+    only the fields beside the experiments are validated. Files that the plan names are seen from its `folder`.
     """
     problems: list[Problem] = []
     numbers = [*range(len(cells))]
@@ -44,7 +46,7 @@ def validated(top: Mapping[str, Any], cells: Sequence[Cell]) -> Validated:
     while True:
         experiments = {"experiments": [cells[number].fields for number in numbers]} if cells else {}
         try:
-            plan = Plan.model_validate({**top, **experiments}, extra=extra)
+            plan = Plan.model_validate({**top, **experiments}, extra=extra, context={PLAN_FOLDER: folder})
         except ValidationError as error:
             errors = error.errors()
             found = explained_all(errors)

@@ -33,7 +33,11 @@ def spoofed(stream: StreamSpec) -> StreamSpec:
     softwire = stream.frame.softwire
     assert softwire
     if stream.source == Side.LEFT:
-        other = softwire.model_copy(update={"subscribers": _neighbors(softwire.subscribers)})
+        other = softwire.model_copy(
+            update={"table": _rotated(softwire.table)}
+            if softwire.table
+            else {"subscribers": _neighbors(softwire.subscribers)}
+        )
     else:
         other = softwire.model_copy(update={"core": softwire.core + _ASIDE})
     role = stream.role if stream.role == StreamRole.PHASE1 else StreamRole.SPOOFED
@@ -75,3 +79,10 @@ def _neighbors(rule: SubscriberRule) -> SubscriberRule:
     else:
         further = _ASIDE
     return rule.model_copy(update={"address": IPv6Address(int(rule.address) + further)})
+
+
+def _rotated(table: list[IPv6Address]) -> list[IPv6Address]:
+    """Returns a table in which each subscriber has the end of the next one; numbers of nobody stay so."""
+    ends = [end for end in table if int(end)]
+    others = iter([*ends[1:], ends[0]] if len(ends) > 1 else [ends[0] + _ASIDE])
+    return [next(others) if int(end) else end for end in table]

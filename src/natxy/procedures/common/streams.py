@@ -283,8 +283,8 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     plain = FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
     update: dict[str, Any] = {"arrival_form": _arrival_form(experiment, side)}
     if softwire := experiment.softwire:
-        rule = experiment.subscribers.rule if experiment.subscribers else None
-        return plain.model_copy(update=update | {"softwire": SoftwireFormat.of(softwire, rule)})
+        subscribers = experiment.subscribers.bindings if experiment.subscribers else None
+        return plain.model_copy(update=update | {"softwire": SoftwireFormat.of(softwire, subscribers)})
     if domain := experiment.map_domain:
         return plain.model_copy(update=update | {"mapping": _mapping(domain)})
     return plain
