@@ -88,6 +88,34 @@ TEST(ReferenceRequests, AForwarderMayBeAnEndOfSoftwires) {
   EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire");
 }
 
+TEST(ReferenceRequests, SubscribersMayHaveATable) {
+  Json params = gateway_of({0});
+  params["softwire"] = {{"end", "core"},
+                        {"addresses",
+                         {{"core", "2001:2::c"},
+                          {"subscribers", {{"address", "::"}, {"address_mask", 1}}},
+                          {"table", {"fd00::9", "fd00::7"}}}}};
+  const auto softwire = read_settings(params, 1).softwire;
+  ASSERT_TRUE(softwire);
+  // The table outlives the request.
+  EXPECT_EQ(softwire->softwire.subscribers.low_of(std::uint64_t{3}, std::uint64_t{0}), 7U);
+  EXPECT_EQ(softwire->table->size(), 2U);
+}
+
+TEST(ReferenceRequests, OnlyANatKeepsHomesWithTheSameAddressApart) {
+  Json params = gateway_of({0});
+  params["softwire"] = {{"end", "core"},
+                        {"addresses",
+                         {{"core", "2001:2::c"},
+                          {"subscribers", {{"address", "fd00::"}, {"address_mask", 3}, {"identifier", true}}},
+                          {"inner_address", "192.0.0.2"}}}};
+  EXPECT_EQ(refused([&] { read_settings(params, 1); }), "softwire.addresses.inner_address");
+  params["mode"] = "nat44";
+  params["translation"] = {{"pool", "198.19.0.1/32"}};
+  params["table"] = {{"capacity", 10}};
+  EXPECT_EQ(read_settings(params, 1).softwire->softwire.inner_address, 0xC000'0002U);
+}
+
 TEST(ReferenceRequests, AnEndMayStandBehindANatWithAPortSet) {
   Json params = gateway_of({0});
   params["mode"] = "nat44";

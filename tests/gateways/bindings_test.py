@@ -110,9 +110,11 @@ def test_a_core_whose_table_has_two_lines_swapped_is_found_out(tmp_path: Path) -
     one, other = [*ends][3:5]
     swapped = ends | {one: ends[other], other: ends[one]}
     request = patiently(traffic_request(core_of("softwire", ends, PSID_BITS), 4000.0, 7, frames=FRAMES))
-    with set_up(core_of("softwire", swapped, PSID_BITS), tmp_path) as (lab, _, engine):
-        with captured(lab.dut_namespaces[0], "dut-left", Direction.OUT) as received:
-            result = engine.run_trial(request)
+    with (
+        set_up(core_of("softwire", swapped, PSID_BITS), tmp_path) as (lab, _, engine),
+        captured(lab.dut_namespaces[0], "dut-left", Direction.OUT) as received,
+    ):
+        result = engine.run_trial(request)
     forward, reverse = result.streams
     assert forward.received == FRAMES, "the kernel takes packets of any subscriber"
     of_both = [

@@ -43,7 +43,7 @@ _FRAGMENTS: Final = ("ipv4_fragment", "ipv6_fragment")
 _OF_SUBSCRIBERS: Final = {
     "wrong_softwire": (
         "in a softwire whose ends are not those of their inner addresses and ports",
-        "compare the gateway's mapping rule, its PSID and its own end with the plan's",
+        "compare the gateway's mapping rule or binding table, its PSIDs and its own end with the plan's",
     ),
     "headers_in_softwire": (
         "with a header between their two IP headers",

@@ -10,6 +10,7 @@ from natxy.plan.caveats import TITLES, by_kind, counts
 from natxy.plan.experiment import Experiment, ResolvedPlan
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
+from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.terms import Selection
 from natxy.plan.model.thresholds import Thresholds
@@ -137,10 +138,11 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if experiment.pair_count > 1:
         yield f"between {experiment.pair_count} pairs of interfaces at the same time"
     addresses = experiment.addresses
-    yield (
-        f"{_hosts(addresses.left_hosts, addresses.left)} to {_hosts(addresses.right_hosts, addresses.right)}, "
-        f"{_flows(experiment)}"
-    )
+    homes = experiment.subscribers
+    left = _hosts(addresses.left_hosts, addresses.left)
+    if isinstance(homes, HomesPlan):
+        left = f"{homes.inner} of {homes.count:,} homes"
+    yield (f"{left} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}")
     if pool := addresses.pool:
         yield f"public addresses {pool[0]} to {pool[-1]}"
     if experiment.rate:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
 
 import pytest
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.softwire_tables import Homes, SoftwireTable
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.lwaftr import LwaftrGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -40,7 +41,9 @@ class Recording(LocalTransport):
         return CompletedCommand(tuple(argv), 0, "", "")
 
 
-def driver(transport: Recording, rule: MapRule | None, port_set: PortSetModel | None = None) -> LwaftrGateway:
+def driver(
+    transport: Recording, rule: MapRule | SoftwireTable | None, port_set: PortSetModel | None = None
+) -> LwaftrGateway:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -52,7 +55,7 @@ def driver(transport: Recording, rule: MapRule | None, port_set: PortSetModel | 
     return LwaftrGateway(LwaftrConfig(port_set=port_set), transport, DutInterfaces("a", "b"), addresses)
 
 
-def filters(rule: MapRule | None, port_set: PortSetModel | None = None) -> list[str]:
+def filters(rule: MapRule | SoftwireTable | None, port_set: PortSetModel | None = None) -> list[str]:
     """Returns the filters that a core adds, without what is common to all of them."""
     transport = Recording()
     driver(transport, rule, port_set).install()
@@ -139,3 +142,26 @@ def test_an_error_says_which_parts_of_the_kernel_are_needed() -> None:
 def test_it_needs_the_other_end() -> None:
     with pytest.raises(PlanError, match="lwaftr is one end of a softwire"):
         LwaftrGateway(LwaftrConfig(), Recording(), DutInterfaces("a", "b"), AddressPlan(left=LINK, right=LINK))
+
+
+def test_a_table_gives_each_binding_its_own_end() -> None:
+    address = IPv4Address("198.18.128.1")
+    ends = {(address, 1): IPv6Address("fd00::b"), (address, 0): IPv6Address("fd00::a")}
+    assert filters(SoftwireTable.of(ends, 1, 0))[:4] == [
+        f"egress protocol ip pref 2 flower dst_ip 198.18.128.1/32 ip_proto {protocol} dst_port {port}/0x8000 action "
+        f"tunnel_key set src_ip 2001:2:0:5000::2 dst_ip {far} id 0 ttl 64 pass"
+        for port, far in (("0x0000", "fd00::a"), ("0x8000", "fd00::b"))
+        for protocol in ("udp", "tcp")
+    ]
+
+
+def test_homes_with_one_address_are_refused() -> None:
+    addresses = driver(Recording(), MapRule(PREFIX, IPv4Network("198.18.128.0/30"), 2, 6)).addresses
+    assert addresses.softwire
+    homes = Homes.of(PREFIX, IPv4Address("192.168.1.2"), 4)
+    softwire = addresses.softwire.model_copy(update={"subscribers": homes})
+    gateway = LwaftrGateway(
+        LwaftrConfig(), Recording(), DutInterfaces("a", "b"), addresses.model_copy(update={"softwire": softwire})
+    )
+    with pytest.raises(PlanError, match="does not keep homes with the same one apart"):
+        gateway.install()

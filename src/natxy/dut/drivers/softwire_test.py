@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
 
 import pytest
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.softwire_tables import SoftwireTable
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.softwire import SoftwireGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -40,17 +41,17 @@ class Recording(LocalTransport):
         return CompletedCommand(tuple(argv), 0, shown, "")
 
 
-def batches(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6) -> list[list[str]]:
+def batches(rule: MapRule | SoftwireTable, by: SoftwireBy = SoftwireBy.SEG6) -> list[list[str]]:
     """Returns what a core runs before it sets its softwires up, and then."""
     return installed(rule, by).batches
 
 
-def timeouts(rule: MapRule) -> list[float]:
+def timeouts(rule: MapRule | SoftwireTable) -> list[float]:
     """Returns how long these commands may take, in seconds."""
     return installed(rule).timeouts_s
 
 
-def installed(rule: MapRule, by: SoftwireBy = SoftwireBy.SEG6, source: str = "::") -> Recording:
+def installed(rule: MapRule | SoftwireTable, by: SoftwireBy = SoftwireBy.SEG6, source: str = "::") -> Recording:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -81,6 +82,20 @@ def test_each_subscriber_with_an_address_of_its_own_has_a_route() -> None:
     assert "198.18.128.3/32 encap seg6 mode encap.red segs fd00:2:6:c000:0:c612:8003:0 dev a" in routes[3]
     assert rules_of(added) == []
     assert "route flush proto 110" in removed
+
+
+def test_a_table_gives_each_subscriber_its_own_end() -> None:
+    ends = {(IPv4Address(f"198.18.128.{a}"), p): IPv6Address(f"fd00::{a}{p}") for a in (9, 1) for p in (1, 0)}
+    removed, added = batches(SoftwireTable.of(ends, 1, 0))
+    tables = [line.split() for line in added if line.startswith("route replace default")]
+    assert {words[words.index("segs") + 1]: words[-1] for words in tables} == {
+        "fd00::10": "110000", "fd00::11": "110001", "fd00::90": "110002", "fd00::91": "110003",
+    }  # fmt: skip
+    assert [rule for rule in rules_of(added) if rule[0] == "110"] == [
+        ("110", "1-32767", "110000"), ("110", "32768-65534", "110001"),
+        ("110", "1-32767", "110002"), ("110", "32768-65534", "110003"),
+    ]  # fmt: skip
+    assert [line for line in removed if "flush table" in line] == [f"route flush table {110_000 + n}" for n in range(4)]
 
 
 @pytest.mark.parametrize("ea_length", [2, 4])

@@ -177,7 +177,7 @@ def test_all_formats_are_read_back(ends: Ends) -> None:
         assert (found, [*found]) == (ends, [*ends])
 
 
-@given(st.text(alphabet="softwire{};psid \n/*\"map add rule domain 0.:1,b4", max_size=200))
+@given(st.text(alphabet='softwire{};psid \n/*"map add rule domain 0.:1,b4', max_size=200))
 def test_any_text_is_a_table_or_an_error(text: str) -> None:
     for begins in ("", "softwire {", "map add domain ", "ipv4,psid,b4\n"):
         try:

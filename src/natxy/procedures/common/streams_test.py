@@ -15,6 +15,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.common.spoofing import spoofed
 from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
 
 
@@ -257,3 +258,53 @@ def test_a_list_of_networks_is_one_field_in_several_addresses() -> None:
         2,
     )
     assert reverse.flows.source_address == to
+
+
+CORE: dict[str, Any] = {"driver": "chain", "gateways": ["tester", "softwire"]}
+AFTR: dict[str, Any] = {"driver": "chain", "gateways": ["tester", {"driver": "reference", "mode": "nat"}]}
+
+
+def test_the_ends_of_a_table_are_numbered_by_address_and_psid() -> None:
+    lines = "".join(f"198.18.128.{a},{p},fd00:2:7::{a}{p}\n" for a in (3, 4) for p in (1, 0))
+    own = {"table": f"ipv4,psid,b4\n{lines}", "offset": 4, "core": "fd00:2:5::1"}
+    forward, reverse = traffic_request(experiment(gateway=CORE, subscribers=own), 1000, seed=7).streams
+    softwire = forward.frame.softwire
+    assert softwire == reverse.frame.softwire
+    assert softwire
+    assert softwire.table
+    rule = softwire.subscribers
+    assert (str(softwire.core), rule.ports.lowest, rule.identifier) == ("fd00:2:5::1", 4096, False)
+    for address, port, end in ((3, 0x1000, "30"), (3, 0x1800, "31"), (4, 0x17FF, "40"), (4, 0xFFFF, "41")):
+        number = (address & rule.address_mask) << rule.address_shift
+        number += (port >> rule.psid_drop & rule.psid_mask) << rule.psid_shift
+        assert str(softwire.table[number]) == f"fd00:2:7::{end}"
+    assert forward.flows
+    assert (forward.flows.source_address.size, forward.flows.source_port.min) == (2, 4096)
+
+
+def test_spoofed_frames_of_a_table_have_another_subscribers_end() -> None:
+    own = {"table": "ipv4,psid,b4\n" + "".join(f"198.18.128.{a},0,fd00:2:7::{a}\n" for a in range(3))}
+    [stream, _] = traffic_request(experiment(gateway=CORE, subscribers=own), 1000, seed=7).streams
+    other = spoofed(stream).frame.softwire
+    assert other
+    assert other.table
+    # The last number is nobody's.
+    assert [str(each) for each in other.table] == ["fd00:2:7::1", "fd00:2:7::2", "fd00:2:7::", "::"]
+    alone = {"table": "ipv4,psid,b4\n198.18.128.1,0,fd00:2:7::1\n"}
+    [stream, _] = traffic_request(experiment(gateway=CORE, subscribers=alone), 1000, seed=7).streams
+    other = spoofed(stream).frame.softwire
+    assert other
+    assert [str(each) for each in other.table or ()] == ["fd00:2:7::1:1"]
+
+
+def test_homes_have_one_address_and_are_numbered_by_their_softwires() -> None:
+    homes = {"inner": "192.168.1.2", "count": 1000}
+    own = experiment(gateway=AFTR, subscribers=homes, connections=2000, phase1_rate="1k")
+    [stream] = establish_request(own, 1000, seed=7).streams
+    softwire = stream.frame.softwire
+    assert softwire
+    assert (str(softwire.inner_address), softwire.subscribers.identifier, softwire.subscribers.psid_mask) == (
+        "192.168.1.2", True, 0,
+    )  # fmt: skip
+    assert stream.flows
+    assert stream.flows.source_address.size == 1000

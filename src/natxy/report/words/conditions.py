@@ -10,6 +10,7 @@ from natxy.plan.frames.mix import sizes_text
 from natxy.plan.frames.sizes import VLAN_TAG_BYTES
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import IPNetwork, LinkAddresses
+from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.search import Search
 from natxy.plan.model.terms import Family, Order, Selection, SizeConvention
 from natxy.plan.model.traffic import Directions, Orders, PortRange
@@ -50,7 +51,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Connections used in phase 2": planned.active_connections.text
         if planned.active_connections
         else wording.ABSENT,
-        "Source addresses": _addresses(planned.addresses.left_hosts, planned.addresses.left),
+        "Source addresses": _sources(planned),
         "Destination addresses": _addresses(planned.addresses.right_hosts, planned.addresses.right),
         "Public addresses": _pool(experiment.pool if planned.makes_connections else None),
         "Source ports": _ports(planned.ports.source, planned.ports.in_reverse.source),
@@ -139,6 +140,12 @@ def _theoretical_maximum(experiment: ExperimentRecord) -> str:
     if maximum_fps is None or line_rate is None:
         return wording.ABSENT
     return f"{wording.number(maximum_fps)} frames/s per direction at {format_rate(line_rate, 'bit/s')}"
+
+
+def _sources(planned: Experiment) -> str:
+    if isinstance(homes := planned.subscribers, HomesPlan):
+        return f"1 ({homes.inner}), of {homes.count:,} homes"
+    return _addresses(planned.addresses.left_hosts, planned.addresses.left)
 
 
 def _addresses(hosts: AddressRanges, link: LinkAddresses) -> str:
