@@ -126,7 +126,8 @@ struct Link {
 struct SoftwireSettings {
   Outer sends = Outer::from_edge;
   Softwire softwire;
-  std::shared_ptr<const std::vector<AddressHalves>> table;  // of the subscribers in `softwire`, if they have one
+  // That of the subscribers in `softwire`, if they have one.
+  std::shared_ptr<const std::vector<AddressHalves>> table;
   std::uint64_t wrong_subscriber_every = 0;  // a neighbour's end: of the next PSID, address, or bit
   std::uint64_t option_every = 0;            // a header of destination options between outer and inner header
   std::uint64_t leak_every = 0;              // the IPv4 packet without an outer header

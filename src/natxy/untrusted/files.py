@@ -14,6 +14,8 @@ _OF_OTHERS: Final = 0o077
 _READ: Final = 0o044
 _ENTER: Final = 0o011
 _WRITE: Final = 0o022
+# Bytes: more than a plan's 10,000 experiments need with all their defaults.
+_LONGEST_TEXT: Final = 64 * 2**20
 _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -86,6 +88,21 @@ def opened_regular(file: Path) -> BinaryIO:
     except BaseException:
         os.close(opened)
         raise
+
+
+def text_of(file: Path) -> str:
+    """Returns the text of a file that the user names.
+
+    Raises OSError, with the reason as its `strerror`, when it cannot be read, is too long or is no text.
+    """
+    with opened_regular(file) as opened:
+        content = opened.read(_LONGEST_TEXT + 1)
+    if len(content) > _LONGEST_TEXT:
+        raise OSError(errno.EFBIG, f"it is longer than {_LONGEST_TEXT // 2**20} MiB", str(file))
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(errno.EILSEQ, "it is not UTF-8 text", str(file)) from error
 
 
 def opened_own(file: Path, others_may: int = _READ) -> BinaryIO:

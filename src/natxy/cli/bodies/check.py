@@ -139,10 +139,10 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         yield f"between {experiment.pair_count} pairs of interfaces at the same time"
     addresses = experiment.addresses
     homes = experiment.subscribers
-    left = _hosts(addresses.left_hosts, addresses.left)
+    sources = _hosts(addresses.left_hosts, addresses.left)
     if isinstance(homes, HomesPlan):
-        left = f"{homes.inner} of {homes.count:,} homes"
-    yield (f"{left} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}")
+        sources = f"{homes.inner} of {homes.count:,} homes"
+    yield f"{sources} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}"
     if pool := addresses.pool:
         yield f"public addresses {pool[0]} to {pool[-1]}"
     if experiment.rate:

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from natxy.plan.bindings.csv_table import read_csv
 from natxy.plan.bindings.lines import TableError, TableReader
 from natxy.plan.bindings.snabb import is_snabb, read_snabb
 from natxy.plan.bindings.vpp import is_vpp, read_vpp
-from natxy.untrusted.files import opened_regular
-
-_LONGEST: Final = 64 * 2**20
+from natxy.untrusted.files import text_of
 
 
 def read_table(text: str) -> TableReader:
@@ -30,15 +27,8 @@ def read_table(text: str) -> TableReader:
 def read_table_file(path: Path) -> TableReader:
     """Returns the softwires of a file. TableError names the file, the line and the field."""
     try:
-        with opened_regular(path) as file:
-            content = file.read(_LONGEST + 1)
-        text = content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise TableError(f"{path} cannot be read: {reason}") from error
-    if len(content) > _LONGEST:
-        raise TableError(f"{path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
-    try:
-        return read_table(text)
+        return read_table(text_of(path))
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}") from error
     except TableError as error:
         raise TableError(f"{path}, {error}") from error

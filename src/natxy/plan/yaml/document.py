@@ -15,14 +15,11 @@ from natxy.plan.model.problems import Location, PlanProblems, Problem, field_pat
 from natxy.plan.yaml.parsing import parse
 from natxy.plan.yaml.syntax import why_no_yaml
 from natxy.shipped import PLANS, shown
-from natxy.untrusted.files import opened_regular
+from natxy.untrusted.files import text_of
 from natxy.untrusted.validation import guess_path, nearest
 
 MERGED: Final = frozenset({"search", "timing", "orders", "ports"})
 """The mappings of `defaults` that an experiment overrides key by key. It replaces every other field as a whole."""
-
-# Bytes: more than a plan's 10,000 experiments need with all their defaults.
-_LONGEST: Final = 64 * 2**20
 
 # Fix these first.
 _MOST_SHOWN: Final = 20
@@ -31,16 +28,10 @@ _MOST_SHOWN: Final = 20
 def read_text(path: Path, what: str) -> str:
     """Returns the text of a file; `what` names its kind in errors. Raises PlanError when it cannot be read."""
     try:
-        with opened_regular(path) as file:
-            content = file.read(_LONGEST + 1)
-        text = content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        return text_of(path)
+    except OSError as error:
         near = (_guess_ready(path) or guess_path(path)) if isinstance(error, FileNotFoundError) else ""
-        raise PlanError(f"the {what} {path} cannot be read: {reason}{near}") from error
-    if len(content) > _LONGEST:
-        raise PlanError(f"the {what} {path} cannot be read: it is longer than {_LONGEST // 2**20} MiB")
-    return text
+        raise PlanError(f"the {what} {path} cannot be read: {error.strerror}{near}") from error
 
 
 def _guess_ready(name: Path) -> str:
