@@ -10,6 +10,7 @@ from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.pairs import check_pairs
 from natxy.plan.checks.port_sets import check_port_set
 from natxy.plan.checks.procedure import check_hosts, check_procedure, check_softwire
+from natxy.plan.checks.subscribers import check_subscribers
 from natxy.plan.checks.thresholds import check_thresholds
 from natxy.plan.checks.traffic import check_traffic
 from natxy.plan.checks.translation import check_translation
@@ -27,6 +28,7 @@ def check_written(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
 def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields the other problems of one experiment; `own` is the experiment as written."""
     yield from check_gateway(plan.testbed, experiment, location)
+    yield from check_subscribers(plan, experiment, location)
     yield from check_translation(plan, own, experiment, location)
     yield from check_traffic(plan, experiment, location)
     yield from check_addresses(plan, own, experiment, location)

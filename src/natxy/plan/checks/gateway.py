@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from natxy.plan.checks.subscribers import check_subscribers, networks_besides
+from natxy.plan.checks.subscribers import networks_besides
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.linux import NftablesConfig
@@ -74,7 +74,6 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
     if isinstance(gateway, ReferenceConfig) and gateway.map_t:
         text = "this gateway is no end of MAP-T; give a chain such as [tester, {driver: reference, map_t: {}}]"
         yield Problem((*at, "map_t"), text)
-    yield from check_subscribers(experiment, location)
     yield from _check_map_domains(experiment, location)
     if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
         yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")

@@ -19,9 +19,10 @@ from natxy.plan.model.terms import CORES, EDGES, MapEnd
 from natxy.plan.model.traffic import Directions, PortRange
 from natxy.plan.path import OWN_NETWORK
 from natxy.plan.procedures.binding_check import BindingCheckConfig
+from natxy.plan.written import Plan
 
 
-def check_subscribers(experiment: Experiment, location: Location) -> Iterator[Problem]:
+def check_subscribers(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Refuses subscribers without a core that serves them, and hosts that are none of them."""
     own, at = experiment.subscribers, (*location, "subscribers")
     if own is None:
@@ -46,10 +47,10 @@ def check_subscribers(experiment: Experiment, location: Location) -> Iterator[Pr
         if too_many := _too_many(own, core):
             yield Problem((*at, "table") if isinstance(own, TableSubscribers) else at, too_many)
         if isinstance(own, TableSubscribers):
-            yield from _check_table(experiment, own, core, at)
+            yield from _check_table(plan, experiment, own, core, at)
         if own.share_addresses:
             yield from _check_owned_ports(experiment, own.port_limits, (*location, "ports"))
-    yield from _check_prefix_of_ends(experiment, own, at)
+    yield from _check_prefix_of_ends(plan, experiment, own, at)
     yield from _check_hosts(experiment, own, location)
 
 
@@ -71,7 +72,9 @@ def _check_homes(experiment: Experiment, own: HomesPlan, core: GatewayModel, at:
         yield Problem((*at, "inner"), text)
 
 
-def _check_table(experiment: Experiment, own: TableSubscribers, core: GatewayModel, at: Location) -> Iterator[Problem]:
+def _check_table(
+    plan: Plan, experiment: Experiment, own: TableSubscribers, core: GatewayModel, at: Location
+) -> Iterator[Problem]:
     """Refuses a table where a rule is needed, and a core's end that something else has."""
     if MapEnd.EDGE in (experiment.kinds or ()):
         text = "a rule gives the addresses of MAP-T's subscribers; give `ipv4`, `ipv6` and `ea_length` instead"
@@ -82,7 +85,7 @@ def _check_table(experiment: Experiment, own: TableSubscribers, core: GatewayMod
     if own.core is None:
         return
     end = IPv6Network(own.core)
-    if not _is_safe(end):
+    if not _may_be(plan, end):
         text = f"the core's end is {own.core}, outside the benchmark and private ranges (RFC 6815); give one such as "
         yield Problem((*at, "core"), f"{text}fd00:2:5::1")
     elif own.core in own.bindings.ends:
@@ -145,18 +148,18 @@ def networks_besides(experiment: Experiment) -> list[IPNetwork]:
     return [OWN_NETWORK, *(network for link in links for network in (link.dut.network, *link.behind))]
 
 
-def _check_prefix_of_ends(experiment: Experiment, own: AnySubscribers, at: Location) -> Iterator[Problem]:
+def _check_prefix_of_ends(plan: Plan, experiment: Experiment, own: AnySubscribers, at: Location) -> Iterator[Problem]:
     """Refuses a prefix of subscribers' ends that test traffic must not go to, or that something else has."""
     prefix = own.ipv6
     if isinstance(own, TableSubscribers):
         at, named = (*at, "table"), f"the subscribers' ends are in {prefix}"
     else:
         named = f"`ipv6` is {prefix}"
-    if not _is_safe(prefix):
-        text = f"{named}, outside the benchmark and private ranges (RFC 6815); give one such as fd00:2:6::/48"
+    if not _may_be(plan, prefix):
+        text = f"{named}, outside the benchmark and private ranges (RFC 6815); give one such as fd00:2:6::/48, or set "
         if isinstance(own, TableSubscribers):
-            text = f"{named}, which is in none of the benchmark and private ranges (RFC 6815), such as fd00::/8"
-        yield Problem(at, text)
+            text = f"{named}, which is in none of the benchmark and private ranges (RFC 6815); give others, or set "
+        yield Problem(at, f"{text}`allow_public_destinations: true` on an isolated network")
         return
     dmrs = [domain.prefix] if (domain := experiment.map_domain) else []
     if taken := next((each for each in [*networks_besides(experiment), *dmrs] if each.overlaps(prefix)), None):
@@ -164,8 +167,9 @@ def _check_prefix_of_ends(experiment: Experiment, own: AnySubscribers, at: Locat
         yield Problem(at, f"{named}, and overlaps {taken}, which {what} has; give another")
 
 
-def _is_safe(network: IPv6Network) -> bool:
-    return any(isinstance(each, IPv6Network) and network.subnet_of(each) for each in SAFE_NETWORKS)
+def _may_be(plan: Plan, network: IPv6Network) -> bool:
+    is_safe = any(isinstance(each, IPv6Network) and network.subnet_of(each) for each in SAFE_NETWORKS)
+    return is_safe or plan.allow_public_destinations
 
 
 def _check_owned_ports(experiment: Experiment, limits: tuple[int, int], at: Location) -> Iterator[Problem]:

@@ -100,6 +100,16 @@ def test_subscribers_that_a_core_cannot_serve(own: dict[str, Any], field: str, t
     assert told in found["experiments[0].subscribers" + (f".{field}" if field else "")]
 
 
+def test_an_isolated_network_may_have_an_operators_own_table() -> None:
+    text = "ipv4,psid,b4\n8.8.8.8,0,2a02:587:f710::400\n8.8.8.9,0,2a02:587:f710::410\n"
+    own = chain("tester", "softwire") | table(text, core="2a02:587:f700::100")
+    assert "experiments[0].subscribers.core" in problems(**own)
+    assert "experiments[0].subscribers.table" in problems(**own)
+    fields = {"name": "x", "procedure": "throughput", "search": {"max_rate": "1M"}} | own
+    plan = {"name": "p", "allow_public_destinations": True, "experiments": [fields]}
+    assert problems_of(Plan.model_validate(plan)) == {}
+
+
 def test_a_table_has_no_more_port_ranges_than_the_core_takes() -> None:
     lines = "".join(f"198.18.128.{a},{p},fd00:2:7::{a:x}:{p:x}\n" for a in range(32) for p in range(64))
     found = problems(**chain("tester", "softwire"), **table(f"ipv4,psid,b4\n{lines}", offset=0))
