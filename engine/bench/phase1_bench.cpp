@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_eth_ring.h>
+#include <rte_ring.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>

@@ -2,10 +2,16 @@
 #include "trial/worker.hpp"
 
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
+#include <rte_eth_ring.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
 
+#include <chrono>
 #include <numeric>
 #include <thread>
 
+#include "packet/neighbor_messages.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 // Runs a worker on a thread of the test, with a port looped back to itself. No frame passes between threads, so

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {

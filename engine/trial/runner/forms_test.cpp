@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <set>
+#include <thread>
 
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 // Trials whose frames are of several sizes, or have extension headers.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
+#include <thread>
 
+#include "packet/bytes.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "packet/bytes.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 // Trials of MAP-T: between subscribers, at the left port, and IPv4 hosts, at the right one, through a border relay; and

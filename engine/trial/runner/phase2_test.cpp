@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "packet/bytes.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {

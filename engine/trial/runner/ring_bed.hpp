@@ -1,53 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <rte_cycles.h>
-#include <rte_eth_ring.h>
-#include <rte_ring.h>
-#include <sys/resource.h>
-
-#include <algorithm>
-#include <chrono>
-#include <thread>
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "form/frame_writer.hpp"
-#include "packet/bytes.hpp"
-#include "packet/checksum.hpp"
-#include "packet/neighbor_messages.hpp"
 #include "port/eal.hpp"
 #include "trial/runner/trial_runner.hpp"
+
+struct rte_ring;
 
 // Runs trials over rings for tests and benchmarks. Each test provides the gateway between the two ports.
 namespace natxy {
 
-inline const Eal& eal() {
-  static const Eal instance([] {
-    // This thread is the gateway between the rings. If it lost its core for long, they would fill up.
-    static_cast<void>(setpriority(PRIO_PROCESS, 0, -20));
-    EalOptions options;
-    options.main_core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
-    // Two on each core, so that two may share a port.
-    options.worker_cores = {0, options.main_core, 0, options.main_core};
-    return options;
-  }());
-  return instance;
-}
+/// Starts DPDK's environment with two workers on each of two cores, once.
+const Eal& eal();
 
 inline constexpr MacAddress kGatewayMac = {2, 0, 0, 0, 0, 0x11};
 
 using Bytes = std::span<std::uint8_t>;
 
 /// Recomputes the UDP checksum of an IPv4 frame that a test has rewritten.
-inline void recompute_udp_checksum(Bytes frame) {
-  std::uint8_t* ip = frame.data() + kEthernetBytes;
-  std::uint8_t* udp = ip + kIpv4Bytes;
-  store_be16(ip + 10, 0);
-  store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
-  const std::size_t length = load_be16(udp + 4);
-  store_be16(udp + 6, 0);
-  store_raw(udp + 6, udp_checksum(checksum_of(ip + 12, 8) + __builtin_bswap16(kProtocolUdp) +
-                                  __builtin_bswap16(static_cast<std::uint16_t>(length)) + checksum_of(udp, length)));
-}
+void recompute_udp_checksum(Bytes frame);
 
 /// Connects two ports. Each frame that a port sends is passed to `treat`, which returns how many copies to forward. A
 /// copy comes on the queue after its original's.
@@ -61,95 +39,22 @@ class RingBed {
 
   /// `own`: the workers of the left and of the right port, if not every worker may have any of them.
   explicit RingBed(unsigned queues = 1, unsigned workers = 1, Medium medium = Medium::loop,
-                   const std::array<OwnWorkers, 2>& own = {})
-      : workers_{workers} {
-    eal();
-    for (const Side side : {Side::left, Side::right}) {
-      Wire& wire = wires_.at(index(side));
-      const std::string name = (side == Side::left ? "left" : "right") + std::to_string(++serial_);
-      for (unsigned queue = 0; queue < queues; ++queue) {
-        const std::string ring = name + "_" + std::to_string(queue);
-        wire.from_tester.push_back(
-            rte_ring_create((ring + "_tx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
-        wire.to_tester.push_back(
-            rte_ring_create((ring + "_rx").c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
-      }
-      rte_eth_from_rings(name.c_str(), wire.to_tester.data(), queues, wire.from_tester.data(), queues, 0);
-      PortOptions options;
-      options.side = side;
-      options.device = "net_ring_" + name;
-      options.medium = medium;
-      options.queues = queues;
-      options.senders = own.at(index(side)).senders;
-      options.receivers = own.at(index(side)).receivers;
-      ports_.push_back(std::make_unique<Port>(options));
-    }
-    std::vector<LinkNeighbor> links;
-    for (const Side side : {Side::left, Side::right}) {
-      for (const char* prefix : {"198.18.0.", "2001:2::"}) {
-        LinkNeighbor link;
-        link.side = side;
-        link.address = *parse_address(std::string{prefix} + "2");
-        link.gateway = *parse_address(std::string{prefix} + "1");
-        link.gateway_mac = kGatewayMac;
-        link.answers = {*parse_prefix(std::string{prefix} + (prefix[0] == '1' ? "16/28" : "10/124"))};
-        links.push_back(link);
-      }
-    }
-    neighbors_ = Neighbors(links);
-  }
+                   const std::array<OwnWorkers, 2>& own = {});
 
   RingBed(const RingBed&) = delete;
   RingBed& operator=(const RingBed&) = delete;
-  ~RingBed() {
-    // Frames left in the rings go back to their pools: the gateway's, which outlives this object, and the ports'.
-    for_each_ring([](rte_ring* ring) {
-      void* frame = nullptr;
-      while (rte_ring_dequeue(ring, &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
-    });
-    ports_.clear();
-    for_each_ring([](rte_ring* ring) { rte_ring_free(ring); });
-  }
+  ~RingBed();
 
-  TrialReport run(const TrialSpec& spec) {
-    TrialReport report = run_trial(
-        spec,
-        {ports_, neighbors_, std::span(eal().workers()).first(workers_), true, Clock{rte_get_tsc_hz()}, {}, moment},
-        {&connections, 1}, [this](const TrialProgress&) {
-          carry(Side::left);
-          carry(Side::right);
-          await_reception();
-          observe();
-          return keep_going;
-        });
-    carry(Side::left);
-    carry(Side::right);
-    return report;
-  }
+  TrialReport run(const TrialSpec& spec);
 
   /// Puts a frame on the wire to the port on side `towards`.
-  void inject(Side towards, std::span<const std::uint8_t> bytes, std::size_t queue = 0) {
-    rte_mbuf* copy = rte_pktmbuf_alloc(pool());
-    if (copy == nullptr) throw std::runtime_error("the gateway has no buffers left");
-    std::memcpy(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
-    if (rte_ring_enqueue(wires_.at(index(towards)).to_tester.at(queue), copy) != 0) rte_pktmbuf_free(copy);
-  }
+  void inject(Side towards, std::span<const std::uint8_t> bytes, std::size_t queue = 0);
 
   /// Waits until the ports have received all frames. On a busy machine this may take longer than any drain.
-  void await_reception() const {
-    const auto waits = [](rte_ring* ring) { return rte_ring_empty(ring) == 0; };
-    for (const Wire& wire : wires_) {
-      while (std::ranges::any_of(wire.to_tester, waits)) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  }
+  void await_reception() const;
 
   /// Sets the link of a port up or down.
-  void set_link(Side side, bool up) const {
-    std::uint16_t id = 0;
-    const std::string& device = ports_.at(index(side))->options().device;
-    if (rte_eth_dev_get_port_by_name(device.c_str(), &id) != 0) throw std::runtime_error("no port " + device);
-    static_cast<void>(up ? rte_eth_dev_set_link_up(id) : rte_eth_dev_set_link_down(id));
-  }
+  void set_link(Side side, bool up) const;
 
   std::function<int(Side, Bytes)> treat = [](Side, Bytes) { return 1; };
   /// Replaces `treat` if set: returns the frame to forward, which may have another length.
@@ -167,43 +72,9 @@ class RingBed {
     std::vector<rte_ring*> to_tester;
   };
 
-  template <class Use>
-  void for_each_ring(Use use) const {
-    for (const Wire& wire : wires_) {
-      std::ranges::for_each(wire.from_tester, use);
-      std::ranges::for_each(wire.to_tester, use);
-    }
-  }
+  [[nodiscard]] std::vector<rte_ring*> rings() const;
 
-  static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
-
-  static rte_mempool* pool() {
-    static rte_mempool* instance = rte_pktmbuf_pool_create("gateway", 32767, 0, 0, 2048, SOCKET_ID_ANY);
-    return instance;
-  }
-
-  void carry(Side from) {
-    if (!carries) return;
-    const Wire& wire = wires_.at(index(from));
-    for (std::size_t queue = 0; queue < wire.from_tester.size(); ++queue) {
-      void* object = nullptr;
-      while (rte_ring_dequeue(wire.from_tester[queue], &object) == 0) {
-        auto* frame = static_cast<rte_mbuf*>(object);
-        const Bytes bytes(rte_pktmbuf_mtod(frame, std::uint8_t*), frame->data_len);
-        if (parse_neighbor_message(bytes)) {
-          neighbor_answers.emplace_back(bytes.begin(), bytes.end());
-        } else if (translate) {
-          inject(opposite(from), translate(from, bytes), queue);
-        } else {
-          const int copies = treat(from, bytes);
-          for (int copy = 0; copy < copies; ++copy) {
-            inject(opposite(from), bytes, (queue + static_cast<std::size_t>(copy)) % wire.from_tester.size());
-          }
-        }
-        rte_pktmbuf_free(frame);
-      }
-    }
-  }
+  void carry(Side from);
 
   inline static int serial_ = 0;
   unsigned workers_;
@@ -212,57 +83,12 @@ class RingBed {
   Neighbors neighbors_;
 };
 
-inline FlowFields flows(Family family, std::uint32_t source_ports, std::uint32_t destination_ports) {
-  const std::string prefix = family == Family::ipv4 ? "198.18.0." : "2001:2::";
-  FlowFields fields;
-  fields.source_address.address = *parse_address(prefix + "2");
-  fields.destination_address.address = *parse_address(prefix + "3");
-  fields.source_port = {10000, 10000 + source_ports - 1, Order::pseudorandom};
-  fields.destination_port = {80, 80 + destination_ports - 1, Order::pseudorandom};
-  return fields;
-}
-
-inline StreamSpec stream(const std::string& name, Side source, Family family, std::uint64_t frames) {
-  StreamSpec spec;
-  spec.name = name;
-  spec.source = source;
-  spec.frame_sizes = {layout_of(Form::udp, family).smallest_frame()};
-  spec.rate_fps = 20'000;
-  spec.frames = frames;
-  spec.flows = flows(family, 100, 100);
-  return spec;
-}
-
-inline TrialSpec trial(std::vector<StreamSpec> streams) {
-  TrialSpec spec;
-  spec.streams = std::move(streams);
-  spec.seed = 7;
-  // Tester and gateway may wait for their cores on a busy machine, so that only extreme lateness is an error.
-  spec.drain_s = 0.25;
-  spec.limits = {1, 10, 10};
-  return spec;
-}
-
+FlowFields flows(Family family, std::uint32_t source_ports, std::uint32_t destination_ports);
+StreamSpec stream(const std::string& name, Side source, Family family, std::uint64_t frames);
+TrialSpec trial(std::vector<StreamSpec> streams);
 /// Returns a trial whose senders give up as soon as senders may, for tests in which frames stay unsent.
-inline TrialSpec hasty_trial(std::vector<StreamSpec> streams) {
-  TrialSpec spec = trial(std::move(streams));
-  spec.limits.overrun_floor_s = 0;
-  return spec;
-}
-
-inline TrialSpec phase1(Family family, std::uint64_t connections) {
-  StreamSpec initiator = stream("phase 1", Side::left, family, connections);
-  initiator.selection = Selection::enumerate;
-  TrialSpec spec = trial({initiator});
-  spec.phase1 = true;
-  return spec;
-}
-
-inline StreamSpec phase2(const std::string& name, Side source, StreamKind kind, Family family, std::uint64_t frames) {
-  StreamSpec spec = stream(name, source, family, frames);
-  spec.kind = kind;
-  spec.flows.reset();
-  return spec;
-}
+TrialSpec hasty_trial(std::vector<StreamSpec> streams);
+TrialSpec phase1(Family family, std::uint64_t connections);
+StreamSpec phase2(const std::string& name, Side source, StreamKind kind, Family family, std::uint64_t frames);
 
 }  // namespace natxy

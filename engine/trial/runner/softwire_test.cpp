@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "packet/bytes.hpp"
+#include "packet/checksum.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 // Trials between subscribers, at the left port, and the core of their softwires: each frame from the left is an IPv4

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "packet/bytes.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {

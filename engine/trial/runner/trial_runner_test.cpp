@@ -2,9 +2,15 @@
 #include "trial/runner/trial_runner.hpp"
 
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
+#include "packet/bytes.hpp"
+#include "packet/neighbor_messages.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 namespace natxy {

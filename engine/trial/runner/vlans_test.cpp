@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
+#include <rte_eth_ring.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
 
+#include <chrono>
 #include <map>
+#include <thread>
 
+#include "packet/bytes.hpp"
+#include "packet/neighbor_messages.hpp"
 #include "packet/vlan_tag.hpp"
 #include "trial/runner/ring_bed.hpp"
 
