@@ -110,7 +110,7 @@ short_tests() {
 long_tests() {
 	local markers="long and not alone and not kills and not fuzz"
 	start_parallel long-parallel "$markers"
-	run_labs long "$markers" 0
+	run_labs long "$markers" 2
 	await_parallel long-parallel
 	run_again
 }

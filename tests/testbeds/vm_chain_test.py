@@ -122,7 +122,6 @@ def passed(lab: VmLab, experiment: Experiment, engine: EngineClient, number: int
     ],
     ids=["softwire", "ds-lite", "lw4o6"],
 )
-@pytest.mark.parametrize("size", [64, 1518])
 @repeated
 def test_a_softwire_has_ipv4_packets_in_ipv6(
     gateways: tuple[str | dict[str, Any], ...],
@@ -130,15 +129,15 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
     edge: int,
     host: str,
     hops: tuple[int, int],
-    size: int,
     machine: VmLab,
     tmp_path: Path,
 ) -> None:
-    experiment = experiment_of(*gateways, frame_size=size, dont_fragment=True, **own)
-    with set_up(machine, experiment, tmp_path) as (_, engine):
-        found = passed(machine, experiment, engine, edge + 1)
+    short, long = (experiment_of(*gateways, frame_size=size, dont_fragment=True, **own) for size in (64, 1518))
+    with set_up(machine, long, tmp_path) as (_, engine):
+        found = [(each, *sent) for each in (short, long) for sent in passed(machine, each, engine, edge + 1).items()]
     tunnel, inner_ends = (f"2001:2:0:500{edge}::1", f"2001:2:0:500{edge}::2"), (host, "198.19.0.2")
-    for side, frames in found.items():
+    for experiment, side, frames in found:
+        size = experiment.frame_size
         way = slice(None, None, 1 if side == Side.LEFT else -1)
         for frame in frames:
             outer, inner = frame[IPv6], frame[IP]
@@ -186,21 +185,25 @@ def test_translators_have_ipv6_between_them(
 
 
 SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4}
+SIX_BITS: Final = {
+    "subscribers": SHARED | {"offset": 6},
+    "ports": {"source": "1024-65535", "destination": "1024-65535"},
+}
 
 
-@pytest.mark.parametrize(("core", "spoofed"), [("lwaftr", 0), (TUNNEL, 16)], ids=["lwaftr", "softwire"])
 @pytest.mark.parametrize(
-    "own",
+    ("core", "own", "spoofed"),
     [
-        {"subscribers": {}},
-        {"subscribers": SHARED | {"offset": 0}},
-        {"subscribers": SHARED | {"offset": 6}, "ports": {"source": "1024-65535", "destination": "1024-65535"}},
+        ("lwaftr", {"subscribers": {}}, 0),
+        ("lwaftr", SIX_BITS, 0),
+        (TUNNEL, {"subscribers": SHARED | {"offset": 0}}, 16),
+        (TUNNEL, SIX_BITS, 16),
     ],
-    ids=["an address each", "ports of theirs", "six bits before the PSID"],
+    ids=["an address each", "six bits before the PSID", "ports of theirs", "a thousand rules"],
 )
 @repeated
 def test_each_subscriber_of_a_core_has_its_own_softwire(
-    own: dict[str, Any], core: str | dict[str, Any], spoofed: int, machine: VmLab, tmp_path: Path
+    core: str | dict[str, Any], own: dict[str, Any], spoofed: int, machine: VmLab, tmp_path: Path
 ) -> None:
     experiment = experiment_of("tester", core, **own)
     subscribers = experiment.subscribers
@@ -246,8 +249,11 @@ def state_of(place: Transport) -> list[str]:
     raise AssertionError("\n".join(found))
 
 
-@pytest.mark.parametrize("core", ["lwaftr", TUNNEL], ids=["lwaftr", "softwire"])
-@pytest.mark.parametrize("own", [{}, {"subscribers": SHARED | {"offset": 0}}], ids=["one", "shared"])
+@pytest.mark.parametrize(
+    ("core", "own"),
+    [(TUNNEL, {}), ("lwaftr", {"subscribers": SHARED | {"offset": 0}}), (TUNNEL, SIX_BITS)],
+    ids=["one", "lwaftr", "a thousand rules"],
+)
 def test_another_object_gives_everything_back(core: str | dict[str, Any], own: dict[str, Any], machine: VmLab) -> None:
     experiment = experiment_of("tester" if own else TUNNEL, core, **own)
     gateway = machine.create_path(experiment.path)
