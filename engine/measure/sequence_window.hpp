@@ -10,12 +10,12 @@
 
 namespace natxy {
 
-/// Holds the first and the last sequence number of a stream's lost frames.
-struct LostRange {
+/// Holds the first and the last sequence number of some of a stream's frames.
+struct SequenceRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 
-  bool operator==(const LostRange&) const = default;
+  bool operator==(const SequenceRange&) const = default;
 };
 
 /// Distinguishes distinct frames from duplicates by their sequence numbers, in constant memory.
@@ -35,6 +35,7 @@ class SequenceWindow {
   /// Records and classifies a frame.
   Arrival arrive(std::uint64_t sequence) {
     if (sequence >= next_) {
+      if (next_ == 0) first_ = sequence;
       advance(sequence + 1);
       set(sequence);
       return Arrival::distinct;
@@ -49,6 +50,7 @@ class SequenceWindow {
   /// Otherwise it records nothing and returns false.
   bool arrive_in_order(std::uint64_t first, std::uint64_t count) {
     if (first < next_) return false;
+    if (next_ == 0) first_ = first;
     advance(first + count);
     for_words(first, first + count,
               [this](std::uint64_t sequence, std::uint64_t bits) { seen_[word(sequence)] |= bits; });
@@ -66,13 +68,19 @@ class SequenceWindow {
       both += static_cast<unsigned>(std::popcount(seen_[i] & other.seen_[i]));
       seen_[i] |= other.seen_[i];
     }
+    if (other.next_ != 0) first_ = next_ == 0 ? other.first_ : std::min(first_, other.first_);
     next_ = std::max(next_, other.next_);
     return both;
   }
 
+  /// Returns the number that arrived first and the highest one, or nothing if none has arrived.
+  [[nodiscard]] std::optional<SequenceRange> arrived() const {
+    return next_ == 0 ? std::nullopt : std::optional{SequenceRange{first_, next_ - 1}};
+  }
+
   /// Returns the range of the numbers below `frames` that have not arrived, or nothing if all have.
-  [[nodiscard]] std::optional<LostRange> lost(std::uint64_t frames) const {
-    std::optional<LostRange> range = forgotten_;
+  [[nodiscard]] std::optional<SequenceRange> lost(std::uint64_t frames) const {
+    std::optional<SequenceRange> range = forgotten_;
     for_each_lost(frames, [&](std::uint64_t first, std::uint64_t end) { note_lost(range, first, end - 1); });
     return range;
   }
@@ -115,8 +123,8 @@ class SequenceWindow {
     }
   }
 
-  static void note_lost(std::optional<LostRange>& range, std::uint64_t first, std::uint64_t last) {
-    if (!range) range = LostRange{first, last};
+  static void note_lost(std::optional<SequenceRange>& range, std::uint64_t first, std::uint64_t last) {
+    if (!range) range = SequenceRange{first, last};
     range->last = std::max(range->last, last);
   }
 
@@ -144,9 +152,10 @@ class SequenceWindow {
 
   std::uint64_t width_;
   OwnLines<std::uint64_t> seen_;
-  std::uint64_t base_ = 0;  // lowest number in the window
-  std::uint64_t next_ = 0;  // first number above it
-  std::optional<LostRange> forgotten_;
+  std::uint64_t base_ = 0;   // lowest number in the window
+  std::uint64_t next_ = 0;   // first number above it
+  std::uint64_t first_ = 0;  // the number that arrived first
+  std::optional<SequenceRange> forgotten_;
   std::uint64_t forgotten_frames_ = 0;
 };
 

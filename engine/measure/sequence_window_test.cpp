@@ -48,30 +48,30 @@ TEST(SequenceWindow, KnowsTheFirstAndLastLostFrame) {
   SequenceWindow none(10);
   for (std::uint64_t i = 0; i < 10; ++i) none.arrive(i);
   EXPECT_EQ(none.lost(10), std::nullopt);
-  EXPECT_EQ(none.lost(12), (LostRange{10, 11}));
+  EXPECT_EQ(none.lost(12), (SequenceRange{10, 11}));
   none.arrive(11);
   EXPECT_EQ(none.lost(10), std::nullopt);
-  EXPECT_EQ(none.lost(12), (LostRange{10, 10}));
-  EXPECT_EQ(SequenceWindow(10).lost(10), (LostRange{0, 9}));
+  EXPECT_EQ(none.lost(12), (SequenceRange{10, 10}));
+  EXPECT_EQ(SequenceWindow(10).lost(10), (SequenceRange{0, 9}));
 
   // What arrives late, but within the window, is not lost with the numbers that left it.
   SequenceWindow late(64);
   late.arrive(0);
   late.arrive(200);
   for (std::uint64_t i = 137; i < 200; ++i) late.arrive(i);
-  EXPECT_EQ(late.lost(201), (LostRange{1, 136}));
+  EXPECT_EQ(late.lost(201), (SequenceRange{1, 136}));
 
   // A window of 64 numbers also knows the lost frames that left it long ago, alone or in long gaps.
   std::mt19937_64 random(8);
   for (int round = 0; round < 2000; ++round) {
     SequenceWindow window(64);
     const std::uint64_t frames = 1 + random() % 2000;
-    std::optional<LostRange> expected;
+    std::optional<SequenceRange> expected;
     std::uint64_t missing = 0;
     for (std::uint64_t i = 0; i < frames; ++i) {
       if (random() % 500 == 0) {
         const std::uint64_t end = std::min(frames, i + 1 + random() % (round % 2 == 0 ? 2 : 400));
-        expected = LostRange{expected ? expected->first : i, end - 1};
+        expected = SequenceRange{expected ? expected->first : i, end - 1};
         missing += end - i;
         i = end - 1;
       } else {
@@ -152,6 +152,26 @@ TEST(SequenceWindow, NumbersThatArriveTogetherCountAsOneByOne) {
   }
 }
 
+TEST(SequenceWindow, KnowsTheFirstAndLastFrameThatArrived) {
+  SequenceWindow window(1000, 64);
+  EXPECT_EQ(window.arrived(), std::nullopt);
+  window.arrive(5);
+  window.arrive(3);  // late
+  EXPECT_EQ(window.arrived(), (SequenceRange{5, 5}));
+  window.arrive_in_order(500, 10);
+  EXPECT_EQ(window.arrived(), (SequenceRange{5, 509}));
+
+  SequenceWindow one(100), other(100), none(100);
+  one.arrive_in_order(20, 2);
+  other.arrive_in_order(10, 2);
+  one.merge(other);
+  EXPECT_EQ(one.arrived(), (SequenceRange{10, 21}));
+  one.merge(none);
+  EXPECT_EQ(one.arrived(), (SequenceRange{10, 21}));
+  none.merge(one);
+  EXPECT_EQ(none.arrived(), (SequenceRange{10, 21}));
+}
+
 TEST(SequenceWindow, CountsToTheLastSequenceNumber) {
   constexpr std::uint64_t frames = (std::uint64_t{1} << 48) - 1;
   SequenceWindow window(frames);
@@ -161,7 +181,7 @@ TEST(SequenceWindow, CountsToTheLastSequenceNumber) {
     ASSERT_EQ(window.arrive(around), Arrival::duplicate);
     ASSERT_EQ(window.arrive(around + 2), Arrival::distinct);
   }
-  EXPECT_EQ(window.lost(frames), (LostRange{0, frames - 4}));
+  EXPECT_EQ(window.lost(frames), (SequenceRange{0, frames - 4}));
 }
 
 TEST(SequenceWindow, KnowsNothingBelowItself) {

@@ -405,6 +405,7 @@ void Receiver::report(std::span<Receiver* const> receivers, const PauseMarks& ma
     }
     const Stream& expected = all.receptions_[i].stream;
     const std::uint64_t due = stream.due(expected.frames);
+    stream.arrived = statistics.window.arrived();
     stream.lost = statistics.window.lost(due);
     if (stream.lost) {
       stream.lost_sample = sample_of_lost(statistics.window, due);

@@ -75,7 +75,8 @@ struct StreamReport {
   Histogram delay;                                          // ticks
   SignedHistogram ipdv;                                     // ticks
   std::vector<std::optional<std::uint64_t>> tagged_delays;  // ticks; none: lost
-  std::optional<LostRange> lost;
+  std::optional<SequenceRange> arrived;  // the frame that arrived first, and the last one that arrived
+  std::optional<SequenceRange> lost;
   LostSample lost_sample;
   std::optional<std::uint64_t> lost_stride;
   std::vector<LostBurst> lost_bursts;   // the first ones

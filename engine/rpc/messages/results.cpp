@@ -124,7 +124,7 @@ double due_s(const StreamSpec& spec, std::uint64_t sequence) {
   return spec.start_s + static_cast<double>(first_of_burst) / spec.rate_fps;
 }
 
-Json write_lost(const StreamSpec& spec, std::uint64_t sequence) {
+Json write_frame(const StreamSpec& spec, std::uint64_t sequence) {
   return {{"sequence", sequence}, {"due_s", due_s(spec, sequence)}};
 }
 
@@ -162,8 +162,10 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"delay", write_delay(stream.delay, clock, with_histogram)},
           {"ipdv", write_ipdv(stream.ipdv, clock, with_histogram)},
           {"tagged_delays_ns", write_tagged(spec, stream, clock)},
-          {"first_lost", stream.lost ? write_lost(spec, stream.lost->first) : Json()},
-          {"last_lost", stream.lost ? write_lost(spec, stream.lost->last) : Json()},
+          {"first_arrived", stream.arrived ? write_frame(spec, stream.arrived->first) : Json()},
+          {"last_arrived", stream.arrived ? write_frame(spec, stream.arrived->last) : Json()},
+          {"first_lost", stream.lost ? write_frame(spec, stream.lost->first) : Json()},
+          {"last_lost", stream.lost ? write_frame(spec, stream.lost->last) : Json()},
           {"lost_bursts", write_bursts(spec, stream.lost_bursts)},
           {"lost_stride", stream.lost_stride ? Json(*stream.lost_stride) : Json()},
           {"lost_flows", write_lost_flows(stream.lost_flows)},

@@ -271,7 +271,7 @@ TEST(EarlyEnding, ATrialEndsWhenAFrameIsCertainlyLost) {
   EXPECT_TRUE(stream.ended_early);
   // Every frame that had left has been waited for.
   EXPECT_EQ(stream.sent - stream.received, 1U);
-  EXPECT_EQ(stream.lost, (LostRange{9, 9}));
+  EXPECT_EQ(stream.lost, (SequenceRange{9, 9}));
   EXPECT_EQ(report.reason.find("forward: 1 of "), 0U) << report.reason;
 }
 

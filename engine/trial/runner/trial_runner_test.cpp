@@ -114,7 +114,7 @@ TEST_P(Trials, TaggedFramesReportTheirDelaysAndTheirLoss) {
   ASSERT_EQ(report.streams[0].tagged_delays.size(), 5U);
   for (std::size_t tag = 0; tag < 5; ++tag) EXPECT_EQ(report.streams[0].tagged_delays[tag].has_value(), tag != 2);
   EXPECT_EQ(report.streams[0].ipdv.count(), 997U);
-  EXPECT_EQ(report.streams[0].lost, (LostRange{30, 30}));
+  EXPECT_EQ(report.streams[0].lost, (SequenceRange{30, 30}));
 }
 
 TEST_P(Trials, TellsInWhichBurstsFramesWereLost) {
@@ -158,7 +158,8 @@ TEST_P(Trials, ASilenceIsMeasured) {
   const Clock clock{rte_get_tsc_hz()};
   // Frames forwarded together shorten the silence; a late tester lengthens it.
   EXPECT_GT(clock.seconds(report.streams[0].silence), 0.001);
-  EXPECT_EQ(report.streams[0].lost, (LostRange{1000, 5999}));
+  EXPECT_EQ(report.streams[0].lost, (SequenceRange{1000, 5999}));
+  EXPECT_EQ(report.streams[0].arrived, (SequenceRange{0, 7999}));
 }
 
 TEST_P(Trials, ACorruptFrameIsNotReceived) {
@@ -308,7 +309,7 @@ TEST_P(Spread, LossesAndDuplicatesAreTheStreamsAndNotItsQueues) {
     const auto report = bed.run(trial({stream("forward", Side::left, Family::ipv4, frames)}));
     const StreamReport& found = report.streams[0];
     EXPECT_EQ(found.received, frames - lost);
-    EXPECT_EQ(found.lost, (LostRange{39, frames - 41}));
+    EXPECT_EQ(found.lost, (SequenceRange{39, frames - 41}));
     EXPECT_EQ(found.duplicate, duplicate);
     EXPECT_EQ(found.reordered, GetParam().first == 1 ? std::optional{0U} : std::nullopt);
   }

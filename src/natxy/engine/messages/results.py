@@ -101,6 +101,13 @@ class LostFrame(Message):
     due_s: Real
 
 
+class ArrivedFrame(Message):
+    """A frame that arrived, which was due `due_s` after the trial's start."""
+
+    sequence: Whole
+    due_s: Real
+
+
 class LostBurst(Message):
     """A part of a stream that begins and ends with a lost frame: `lost` of its `frames` frames.
 
@@ -186,6 +193,8 @@ class StreamResult(Message):
     delay: DelaySummary | None
     ipdv: DelayVariation | None = None
     tagged_delays_ns: list[Whole | None] | None = Field(default=None, description="in sending order; null if lost")
+    first_arrived: ArrivedFrame | None = Field(default=None, description="the frame that arrived before all others")
+    last_arrived: ArrivedFrame | None = Field(default=None, description="the last one of those that arrived")
     first_lost: LostFrame | None = None
     last_lost: LostFrame | None = None
     lost_bursts: list[LostBurst] = Field(
