@@ -17,6 +17,7 @@ constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
 constexpr std::uint64_t kMostConnections = std::uint64_t{1} << 27;
 constexpr unsigned kMostPoolBits = 16;
 constexpr std::size_t kMostMappings = 64;
+constexpr std::size_t kMostSpans = 64;
 constexpr std::uint64_t kLongestDelay_ns = 10'000'000'000;
 constexpr std::uint64_t kLeastBetweenOutages_ns = 1'000'000;
 constexpr std::uint64_t kLongestOutage_ns = 3'600'000'000'000;
@@ -262,6 +263,13 @@ Faults read_faults(const Json& json, const std::string& path) {
   return faults;
 }
 
+BindingTruth read_bindings(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  const BindingTruth bindings{reader.number("delay_s", 0, 3600, 0), reader.number("outage_s", 0, 3600, 0)};
+  reader.finish();
+  return bindings;
+}
+
 OutageTruth read_outages(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   const OutageTruth outages{reader.whole("every_ns", kLeastBetweenOutages_ns, kLongestOutage_ns),
@@ -279,6 +287,7 @@ Truth read_truth(const Json& json) {
   truth.rate.aggregate = reader.choice("rate_scope", kScopes, false);
   truth.rate.recovery_s = reader.number("recovery_s", 0, 3600, 0);
   if (const Json* outages = reader.find("outages")) truth.outages = read_outages(*outages, "truth.outages");
+  if (const Json* bindings = reader.find("bindings")) truth.bindings = read_bindings(*bindings, "truth.bindings");
   if (const Json* faults = reader.find("forward")) of(truth.faults, Side::left) = read_faults(*faults, "truth.forward");
   if (const Json* faults = reader.find("reverse")) {
     of(truth.faults, Side::right) = read_faults(*faults, "truth.reverse");
@@ -340,6 +349,26 @@ Settings read_settings(const Json& params, std::size_t open_pairs) {
   if (const Json* truth = reader.find("truth")) settings.truth = read_truth(*truth);
   reader.finish();
   return settings;
+}
+
+std::vector<AddressSpan> read_without_binding(const Json& params) {
+  FieldReader reader(params, "");
+  std::vector<AddressSpan> spans;
+  for (const Json& json : reader.list("without")) {
+    FieldReader item(json, item_path(reader, "without", spans.size()));
+    const AnyAddress first = read_address(item.get("first"), item.path_of("first"));
+    const AnyAddress last = read_address(item.get("last"), item.path_of("last"));
+    item.finish();
+    if (first.family != Family::ipv4 || last.family != Family::ipv4 || first.value > last.value) {
+      throw FieldError(item.path_of("last"), "expected two IPv4 addresses, the last one not below the first");
+    }
+    spans.push_back({first.value, last.value});
+  }
+  reader.finish();
+  if (spans.size() > kMostSpans) {
+    throw FieldError("without", fmt::format("expected at most {} ranges", kMostSpans));
+  }
+  return spans;
 }
 
 double read_duration_s(const Json& params) {

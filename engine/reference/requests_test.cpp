@@ -149,5 +149,18 @@ TEST(ReferenceRequests, AnEndMayStandBehindANatWithAPortSet) {
   EXPECT_EQ(refused([&] { read_settings(params, 1); }), "map");
 }
 
+TEST(ReferenceRequests, SubscribersWithoutABindingAreRangesOfIpv4Addresses) {
+  const auto read = [](const char* first, const char* last) {
+    return read_without_binding({{"without", {{{"first", first}, {"last", last}}}}});
+  };
+  const std::vector<AddressSpan> spans = read("198.18.128.0", "198.18.128.63");
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_EQ(spans[0].last - spans[0].first, 63U);
+  EXPECT_TRUE(read_without_binding({{"without", Json::array()}}).empty());
+  EXPECT_EQ(refused([&] { read("198.18.128.1", "198.18.128.0"); }), "without[0].last");
+  EXPECT_EQ(refused([&] { read("2001:2::1", "2001:2::2"); }), "without[0].last");
+  EXPECT_EQ(refused([] { read_without_binding({{"without", Json::array()}, {"more", 1}}); }), "more");
+}
+
 }  // namespace
 }  // namespace natxy::reference

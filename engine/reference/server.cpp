@@ -79,6 +79,10 @@ Json Server::dispatch(const std::string& method, const Json& params) {
     fall_silent(read_duration_s(params), method == "gateway.restart");
     return Json::object();
   }
+  if (method == "gateway.bindings") {
+    change_bindings(params);
+    return Json::object();
+  }
   if (method == "gateway.counters") return counters(params);
   if (method == "gateway.exactness") return exactness(params);
   if (method == "table.clear") {
@@ -176,6 +180,11 @@ void Server::fall_silent(double duration_s, bool restart) {
     gateway.deafen(now_ticks() + clock_.ticks(duration_s));
     if (restart) gateway.restart();
   });
+}
+
+void Server::change_bindings(const Json& params) {
+  std::vector<AddressSpan> without = read_without_binding(params);
+  with_gateway([&](Gateway& gateway) { gateway.change_bindings(std::move(without), now_ticks()); });
 }
 
 void Server::with_gateway(const std::function<void(Gateway&)>& action) {

@@ -30,6 +30,7 @@ class Server {
   Json clear();
   Json counters(const Json& params);
   Json exactness(const Json& params);
+  void change_bindings(const Json& params);
   void fall_silent(double duration_s, bool restart);
   /// Calls `action` with the current gateway, between frames. Throws RpcError if there is none.
   void with_gateway(const std::function<void(Gateway&)>& action);

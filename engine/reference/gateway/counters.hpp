@@ -24,6 +24,7 @@ enum class Drop : std::uint8_t {
   no_port,
   untranslatable,
   wrong_softwire,
+  no_binding,
   no_neighbor,
   delay_line_full,
   port_full,
@@ -32,9 +33,9 @@ enum class Drop : std::uint8_t {
 
 inline constexpr std::size_t kDrops = static_cast<std::size_t>(Drop::count_);
 inline constexpr std::array<std::string_view, kDrops> kDropNames = {
-    "deaf",    "outage",         "collapsed",      "malformed",       "foreign",         "ttl",
-    "rate",    "recovery",       "loss",           "connection_rate", "table_full",      "no_connection",
-    "no_port", "untranslatable", "wrong_softwire", "no_neighbor",     "delay_line_full", "port_full"};
+    "deaf",           "outage",     "collapsed",       "malformed",       "foreign",       "ttl",     "rate",
+    "recovery",       "loss",       "connection_rate", "table_full",      "no_connection", "no_port", "untranslatable",
+    "wrong_softwire", "no_binding", "no_neighbor",     "delay_line_full", "port_full"};
 
 /// Counts the frames of one direction.
 struct Counters {

@@ -40,7 +40,8 @@ Gateway::Gateway(const Settings& settings, const Clock& clock)
     : settings_{settings},
       clock_{clock},
       addresses_{settings.translation},
-      outages_{settings.truth.outages, mix(settings.truth.seed + 4), clock} {
+      outages_{settings.truth.outages, mix(settings.truth.seed + 4), clock},
+      bindings_{settings.truth.bindings, clock} {
   if (keeps_connections(settings.mode)) connections_.emplace(settings, clock);
   begin_sequences();
 }
@@ -55,6 +56,7 @@ std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::ui
   if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened, subscriber);
   UdpPacket packet(opened);
   if (!cause) cause = pass(side, packet, arrival, subscriber);
+  if (!cause) cause = unbound(side, packet, arrival);
   if (cause) {
     counters.drop(*cause);
     return std::nullopt;
@@ -93,9 +95,21 @@ void Gateway::begin_sequences() {
 /// Returns why no frame at all passes.
 std::optional<Drop> Gateway::closed(std::uint64_t arrival) {
   if (deaf(arrival)) return Drop::deaf;
-  if (outages_.covers(arrival)) return Drop::outage;
+  if (outages_.covers(arrival) || bindings_.silent(arrival)) return Drop::outage;
   if (collapsed()) return Drop::collapsed;
   return std::nullopt;
+}
+
+/// Returns why a packet of a core's subscriber does not pass. A core that takes packets from any softwire asks for no
+/// binding of theirs.
+std::optional<Drop> Gateway::unbound(Side side, const UdpPacket& packet, std::uint64_t arrival) const {
+  if (!softwire_ || settings_.mode != Mode::forward || settings_.softwire->sends != Outer::from_core)
+    return std::nullopt;
+  if (packet.family() != Family::ipv4) return std::nullopt;
+  const bool from_subscriber = side == softwire_->side();
+  if (from_subscriber && settings_.softwire->accepts_any_subscriber) return std::nullopt;
+  const Endpoint own = from_subscriber ? packet.source() : packet.destination();
+  return bindings_.has(own.address, arrival) ? std::nullopt : std::optional{Drop::no_binding};
 }
 
 std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber) {

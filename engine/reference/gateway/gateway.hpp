@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pace/clock.hpp"
 #include "reference/gateway/address_translation.hpp"
+#include "reference/gateway/bindings.hpp"
 #include "reference/gateway/connections.hpp"
 #include "reference/gateway/counters.hpp"
 #include "reference/gateway/map_end.hpp"
@@ -44,6 +46,10 @@ class Gateway {
   /// Empties the table and restarts all sequences. Returns the previous number of connections. Not for use after a
   /// collapse.
   std::uint32_t clear();
+  /// Makes `without` the subscribers' addresses that have no binding, from soon after the tick `now` on.
+  void change_bindings(std::vector<AddressSpan> without, std::uint64_t now) {
+    bindings_.change(std::move(without), now);
+  }
   [[nodiscard]] bool collapsed() const { return connections_ && connections_->collapsed(); }
   [[nodiscard]] std::uint32_t connections() const { return connections_ ? connections_->size() : 0; }
 
@@ -71,6 +77,7 @@ class Gateway {
 
   void begin_sequences();
   [[nodiscard]] std::optional<Drop> closed(std::uint64_t arrival);
+  [[nodiscard]] std::optional<Drop> unbound(Side side, const UdpPacket& packet, std::uint64_t arrival) const;
   std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
   std::optional<Drop> limit(Side side, std::uint64_t arrival);
   std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
@@ -87,6 +94,7 @@ class Gateway {
   std::optional<Connections> connections_;
   BySide<Direction> directions_;
   Outages outages_;
+  Bindings bindings_;
   std::optional<SoftwireEnd> softwire_;
   std::optional<MapEnd> map_;
   std::uint64_t deaf_until_ = 0;

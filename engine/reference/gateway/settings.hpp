@@ -109,10 +109,17 @@ struct OutageTruth {
   std::uint64_t duration_ns = 0;
 };
 
+/// Describes how a core carries out a change of its subscribers' bindings.
+struct BindingTruth {
+  double delay_s = 0;   // after which it is in force
+  double outage_s = 0;  // in which no frame passes
+};
+
 struct Truth {
   std::uint64_t seed = 0;
   RateTruth rate;
   OutageTruth outages;
+  BindingTruth bindings;
   BySide<Faults> faults;
 };
 

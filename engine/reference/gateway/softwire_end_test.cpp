@@ -276,6 +276,29 @@ TEST_P(SoftwireEdgeTest, GivesASubscriberThePortsOfItsSetBehindANat) {
 class SoftwireCoreTest : public SoftwireEndTest {};
 INSTANTIATE_TEST_SUITE_P(Core, SoftwireCoreTest, testing::Values(Outer::from_core));
 
+TEST_P(SoftwireCoreTest, ForwardsNothingOfSubscribersWithoutABinding) {
+  for (const bool accepts_any : {false, true}) {
+    settings.softwire->accepts_any_subscriber = accepts_any;
+    gateway.emplace(settings, kClock);
+    gateway->change_bindings({{kSubscriber + 1, kSubscriber + 9}}, kNow);
+    EXPECT_TRUE(close());
+    gateway->change_bindings({{kSubscriber, kSubscriber}}, kNow);
+    EXPECT_FALSE(close());
+    EXPECT_EQ(dropped(Side::right, Drop::no_binding), 1U);
+    EXPECT_EQ(forward(Side::left, frame_of(received_form(), received_tuple(), 65)).has_value(), accepts_any);
+    EXPECT_EQ(dropped(Side::left, Drop::no_binding), accepts_any ? 0U : 1U);
+  }
+}
+
+TEST_P(SoftwireCoreTest, MayForwardNothingWhileBindingsAreChanged) {
+  settings.truth.bindings.outage_s = 0.1;
+  gateway.emplace(settings, kClock);
+  EXPECT_TRUE(close());
+  gateway->change_bindings({}, kNow);
+  EXPECT_FALSE(close());
+  EXPECT_EQ(dropped(Side::right, Drop::outage), 1U);
+}
+
 TEST_P(SoftwireCoreTest, KeepsHomesWithTheSameAddressApart) {
   settings.mode = Mode::nat44;
   settings.table.capacity = 10'000;

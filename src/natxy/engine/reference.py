@@ -14,6 +14,7 @@ from natxy.engine.messages.reference import (
     Exactness,
     ExactnessRequest,
     GatewayApply,
+    GatewayBindings,
     GatewayRestart,
     TableCleared,
     TableCount,
@@ -52,6 +53,10 @@ class ReferenceClient:
     def restart(self, request: GatewayRestart) -> None:
         """Deletes all connections and stops forwarding for the duration. Returns at once."""
         self._called("gateway.restart", request)
+
+    def change_bindings(self, request: GatewayBindings) -> None:
+        """Makes these the subscribers without a binding. Returns at once."""
+        self._called("gateway.bindings", request)
 
     def clear_table(self, quiet_s: float) -> TableCleared:
         """Empties the table, which may take `quiet_s`."""

@@ -7,7 +7,7 @@ The program checks the same rules (engine/reference/). Some parts of a plan's fa
 from __future__ import annotations
 
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Annotated
 
 from pydantic import Field
@@ -122,6 +122,11 @@ class GatewayOutages(Message):
     duration_ns: int
 
 
+class BindingTruth(Message):
+    delay_s: float
+    outage_s: float
+
+
 class GatewayTruth(Message):
     seed: int
     max_rate_fps: float | None = None
@@ -129,6 +134,7 @@ class GatewayTruth(Message):
     rate_scope: RateScope
     recovery_s: float
     outages: GatewayOutages | None = None
+    bindings: BindingTruth | None = None
     forward: DirectionFaults
     reverse: DirectionFaults
 
@@ -141,6 +147,17 @@ class GatewayApply(Message):
     softwire: GatewaySoftwire | None = None
     map: GatewayMap | None = None
     truth: GatewayTruth
+
+
+class AddressSpan(Message):
+    first: IPv4Address
+    last: IPv4Address
+
+
+class GatewayBindings(Message):
+    """Says which subscribers of a core have no binding, by their addresses; all others have one."""
+
+    without: list[AddressSpan]
 
 
 class GatewayRestart(Message):

@@ -48,6 +48,13 @@ class LimitsModel(GatewayModel):
     clear_time: Duration = 0.0
     """Time to empty a table without connections."""
 
+    binding_time: Duration = 0.0
+    """Time after which a change of subscribers' bindings is confirmed."""
+    binding_delay: Duration = 0.0
+    """Time after which it is in force."""
+    binding_outage: Duration = 0.0
+    """Time from its begin on in which no frame of any subscriber passes."""
+
     def clearing_s(self, connections: int) -> float:
         """Returns the seconds that emptying a table with this many connections takes."""
         return self.clear_time + (connections / self.tear_down_rate if self.tear_down_rate else 0.0)
