@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
@@ -76,6 +77,11 @@ class MapRule:
             raise ValueError(f"no subscriber has port {port} with an offset of {self.offset}")
         return found
 
+    def subscribers_of(self, first: IPv4Address, last: IPv4Address) -> SubscriberRange:
+        """Returns the subscribers that have addresses from `first` to `last`, of a rule that gives single addresses."""
+        low, high = (int(each) - int(self.ipv4.network_address) << self.psid_length for each in (first, last))
+        return SubscriberRange(self, range(low, high + (1 << self.psid_length)))
+
     @property
     def _suffix_length(self) -> int:
         return _IPV4_BITS - self.ipv4.prefixlen
@@ -108,3 +114,22 @@ class MapSubscriber:
         identifier = int(self.ipv4) << _PORT_BITS | self.ports.psid
         behind = (1 << (_IPV6_BITS - max(prefix.prefixlen, _PREFIX_BITS))) - 1
         return IPv6Address(int(prefix.network_address) | identifier & behind)
+
+
+@dataclass(frozen=True)
+class SubscriberRange:
+    """Holds subscribers of a rule whose EA bits are successive numbers: all those of successive IPv4 addresses."""
+
+    rule: MapRule
+    numbers: range
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[MapSubscriber]:
+        return map(self.rule.subscriber, self.numbers)
+
+    @property
+    def addresses(self) -> tuple[IPv4Address, IPv4Address]:
+        """The first and the last IPv4 address."""
+        return self.rule.subscriber(self.numbers[0]).ipv4, self.rule.subscriber(self.numbers[-1]).ipv4

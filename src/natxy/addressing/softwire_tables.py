@@ -25,8 +25,10 @@ MOST_HOMES: Final = 1 << 23
 
 @dataclass(frozen=True)
 class TableSubscriber:
-    """Holds what a table says of a subscriber: its IPv4 address and ports, and its end of the softwire."""
+    """Holds what a table says of a subscriber: its IPv4 address and ports, and its end of the softwire; `number` is its
+    place in the table."""
 
+    number: int
     ipv4: IPv4Address
     ports: PortSet
     address: IPv6Address
@@ -85,7 +87,7 @@ class SoftwireTable:
         """Returns the subscriber of this number, by address and then by PSID."""
         of_address, psid = divmod(number, self.psid_count)
         ports = PortSet(self.first_psid + psid, self.psid_length, self.offset)
-        return TableSubscriber(self.addresses[of_address], ports, self.ends[number])
+        return TableSubscriber(number, self.addresses[of_address], ports, self.ends[number])
 
     @cached_property
     def address_bits(self) -> int:

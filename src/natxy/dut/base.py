@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.dut.transport.base import Transport
+from natxy.engine.clocks import now_ns
 from natxy.engine.messages.common import Side
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.base import GatewayModel, TableNeed
@@ -193,6 +195,18 @@ class Gateway(ABC, Generic[ConfigT]):
         started = time.monotonic()
         self.clear()
         return time.monotonic() - started
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        """Makes these the subscribers of a core that have no binding, while traffic flows.
+
+        It withdraws their bindings, adds those of all others that have none, and returns when both are done. After
+        `apply`, all have one. Needs `changes_bindings` of the settings.
+        """
+        raise DutError(f"{self.name} claims to change bindings, but its driver cannot: it needs a `set_unbound`")
+
+    def clock_s(self) -> float:
+        """Returns the time of this process's clock in seconds, by which natxy times what is done during a trial."""
+        return now_ns() / 1e9
 
     def set_cores(self, cores: Sequence[int]) -> None:
         """Restricts packet processing to these cores of the DUT. Needs `Capability.SET_CORES`."""

@@ -72,14 +72,23 @@ def test_stateful_gateways_can_clear_their_table(config: GatewayConfig) -> None:
     assert (Capability.CLEAR in gateway.capabilities) == config.keeps_connections
 
 
+@pytest.mark.parametrize("name", SINGLE_GATEWAYS)
+def test_bindings_are_changed_by_the_drivers_whose_settings_say_so(name: str) -> None:
+    [config] = [config for config in DEFAULTS if config.driver == name]
+    assert (SINGLE_GATEWAYS[name].set_unbound is not Gateway.set_unbound) == config.changes_bindings
+
+
 def test_a_driver_that_lacks_what_it_claims_says_so() -> None:
     class Careless(NftablesGateway):
         set_cores = Gateway.set_cores
         clear = Gateway.clear
+        set_unbound = Gateway.set_unbound
 
     careless = Careless(NftablesConfig(), LocalTransport(MachineSysctls()), INTERFACES, ADDRESSES)
     with pytest.raises(DutError, match="nftables claims to set its cores, but its driver cannot"):
         careless.set_cores([0])
+    with pytest.raises(DutError, match="nftables claims to change bindings, but its driver cannot"):
+        careless.set_unbound([])
     with pytest.raises(DutError, match="nftables keeps connections, but its driver cannot clear them"):
         careless.clear()
 

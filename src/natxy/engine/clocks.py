@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from natxy.engine.interface import Engine
 from natxy.engine.messages.ports import EngineClock
@@ -14,6 +14,7 @@ from natxy.engine.messages.ports import EngineClock
 _EXCHANGES: Final = 8
 
 
+@runtime_checkable
 class TimedEngine(Engine, Protocol):
     """Adds a clock that can be read between trials."""
 

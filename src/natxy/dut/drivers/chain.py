@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.dut.base import DutDescription, DutInterfaces, Gateway
 from natxy.errors import GatewayDiedError
 from natxy.plan.gateways.base import TableNeed
@@ -88,6 +89,11 @@ class ChainGateway(Gateway[ChainConfig]):
     def clear(self) -> None:
         for hop in self._hops:
             hop.clear()
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        for hop in self._hops:
+            if hop.config.changes_bindings and hop.addresses.softwire and hop.addresses.softwire.subscribers:
+                hop.set_unbound(without)
 
     def set_cores(self, cores: Sequence[int]) -> None:
         for hop in self._hops:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_interface
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
 from typing import Any
 
 import pytest
 
+from natxy.addressing.map_rules import MapRule, SubscriberRange
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
 from natxy.dut.drivers.chain import ChainGateway
 from natxy.dut.transport.local import LocalTransport
@@ -15,7 +16,9 @@ from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.base import GatewayModel, TableNeed
 from natxy.plan.gateways.chain import ChainConfig
 from natxy.plan.gateways.linux import LinuxForwardConfig, NftablesConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses
+from natxy.plan.gateways.softwire import SoftwireConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
+from natxy.plan.model.terms import SoftwireEnd
 from natxy.system.machine_sysctls import MachineSysctls
 
 LINK = LinkAddresses(dut=ip_interface("198.18.0.1/24"), tester=ip_interface("198.18.0.2/24"))
@@ -73,6 +76,9 @@ class Recorded(Gateway[GatewayModel]):
     def set_cores(self, cores: Sequence[int]) -> None:
         self._note(f"cores {[*cores]}")
 
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        self._note(f"{len(without)} ranges without bindings")
+
     def pause_s(self) -> float | None:
         return self.paused_s
 
@@ -87,10 +93,11 @@ def chain(done: list[str], *hops: dict[str, Any]) -> ChainGateway:
     """Returns a router and a NAT, with the fields of each."""
     configs: tuple[GatewayModel, ...] = (LinuxForwardConfig(), NftablesConfig())
     transport = LocalTransport(MachineSysctls())
-    gateways = [
-        Recorded(config, transport, DutInterfaces(f"{number}-left", f"{number}-right"), ENDS, done=done, **own)
-        for number, (config, own) in enumerate(zip(configs, hops or ({}, {}), strict=True), 1)
-    ]
+    gateways = []
+    for number, (config, own) in enumerate(zip(configs, hops or ({}, {}), strict=True), 1):
+        interfaces = DutInterfaces(f"{number}-left", f"{number}-right")
+        fields: dict[str, Any] = {"config": config, "interfaces": interfaces, "addresses": ENDS, "done": done}
+        gateways.append(Recorded(transport=transport, **fields | own))
     return ChainGateway(ChainConfig(gateways=configs), gateways, ENDS)
 
 
@@ -115,6 +122,16 @@ def test_every_gateway_does_what_the_chain_is_asked_for() -> None:
         # What is removed is removed in the reverse order.
         last_first = word in {"remove", "no links"}
         assert done == [f"{place}-left {word}" for place in ((2, 1) if last_first else (1, 2))]
+
+
+def test_only_the_core_of_a_chain_changes_bindings() -> None:
+    done: list[str] = []
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/24"), 8)
+    addresses = IPv6Address("2001:2::1"), IPv6Address("2001:2::2")
+    core = Softwire(end=SoftwireEnd.CORE, own=addresses[0], far=addresses[1], carries=(), subscribers=rule)
+    gateway = chain(done, {}, {"config": SoftwireConfig(), "addresses": ENDS.model_copy(update={"softwire": core})})
+    gateway.set_unbound([])
+    assert done == ["2-left 0 ranges without bindings"]
 
 
 def test_a_chain_has_the_outer_interfaces_and_all_capabilities() -> None:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address
+from itertools import chain
 from typing import ClassVar, Final
 
+from natxy.addressing.map_rules import MapSubscriber, SubscriberRange
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.softwire_tables import TableSubscriber
 from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
 from natxy.errors import DutError
 from natxy.plan.gateways.lwaftr import LwaftrConfig
@@ -19,12 +22,15 @@ _NOBODYS_PORTS, _BINDINGS, _OTHERS = 1, 2, 3
 _PROTOCOLS: Final = ("udp", "tcp")
 _PORT_BITS: Final = 16
 _SHOWN_LINES: Final = 200
+# Both ways through the interface, and where the inner header has the subscriber's address.
+_WAYS: Final = {"egress": "dst", "ingress": "src"}
 
 
 @dataclass(frozen=True)
 class _Binding:
-    """Holds which addresses and ports belong to a softwire, by its other end."""
+    """Holds which addresses and ports belong to a softwire, by its other end; `number` tells its filters."""
 
+    number: int
     far: IPv6Address
     inner: IPv4Network
     ports: PortSet
@@ -51,6 +57,7 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
     def install(self) -> None:
         # A killed run may have left its interface on a DUT that survives the run.
         self.uninstall()
+        self.unbound = ()
         try:
             self.batch("ip", self._interface(), force=False)
             self.batch("tc", self._filters(), force=False)
@@ -59,6 +66,15 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
                 f"{error}. Does the kernel have ip6_tunnel, cls_flower and act_tunnel_key, and no other tunnel "
                 "interface that is `external`?"
             ) from error
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        withdrawn, added = self.changes(without)
+        changed = chain(
+            *(self._of_binding(_binding_of(one), "del") for each in withdrawn for one in each),
+            *(self._of_binding(_binding_of(one)) for each in added for one in each),
+        )
+        self.batch("tc", changed, force=False)
+        self.unbound = (*without,)
 
     def uninstall(self) -> None:
         # The interface's filters and routes go with it.
@@ -79,28 +95,38 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
         if several is None:
             own = self.config.port_set
             ports = own.ports if own else PortSet()
-            yield from (_Binding(self.softwire.far, each, ports) for each in self.softwire.carries)
+            for number, each in enumerate(self.softwire.carries):
+                yield _Binding(number, self.softwire.far, each, ports)
             return
-        for number in range(several.subscriber_count):
-            each = several.subscriber(number)
-            yield _Binding(each.address, IPv4Network(each.ipv4), each.ports)
+        yield from map(_binding_of, map(several.subscriber, range(several.subscriber_count)))
 
     def _filters(self) -> Iterator[str]:
-        own, bindings = self.softwire.own, [*self._bindings()]
+        bindings = [*self._bindings()]
         yield f"qdisc add dev {self.tunnel} clsact"
-        for way, inner in (("egress", "dst"), ("ingress", "src")):
+        for way, inner in _WAYS.items():
             added = f"filter add dev {self.tunnel} {way} protocol"
             for ports in _first_ports(bindings[0].ports, inner):
                 yield f"{added} ip pref {_NOBODYS_PORTS} flower {ports} action drop"
-            for each in bindings:
-                if way == "egress":
-                    end, action = "", f"tunnel_key set src_ip {own} dst_ip {each.far} id 0 ttl {HOP_LIMIT} pass"
-                else:
-                    end, action = f"enc_src_ip {each.far} enc_dst_ip {own} ", "pass"
-                for ports in _own_ports(each.ports, inner):
-                    matched = f"{end}{inner}_ip {each.inner}{ports}"
-                    yield f"{added} ip pref {_BINDINGS} flower {matched} action {action}"
             yield f"{added} all pref {_OTHERS} matchall action drop"
+        for each in bindings:
+            yield from self._of_binding(each)
+
+    def _of_binding(self, each: _Binding, verb: str = "add") -> Iterator[str]:
+        """Yields the commands that add a binding's filters or, by their handles, delete them."""
+        own = self.softwire.own
+        for way, inner in _WAYS.items():
+            if way == "egress":
+                end, action = "", f"tunnel_key set src_ip {own} dst_ip {each.far} id 0 ttl {HOP_LIMIT} pass"
+            else:
+                end, action = f"enc_src_ip {each.far} enc_dst_ip {own} ", "pass"
+            for further, ports in enumerate(_own_ports(each.ports, inner), 1):
+                handle = each.number * len(_PROTOCOLS) + further
+                known = f"filter {verb} dev {self.tunnel} {way} protocol ip pref {_BINDINGS} handle {handle} flower"
+                yield known if verb == "del" else f"{known} {end}{inner}_ip {each.inner}{ports} action {action}"
+
+
+def _binding_of(subscriber: MapSubscriber | TableSubscriber) -> _Binding:
+    return _Binding(subscriber.number, subscriber.address, IPv4Network(subscriber.ipv4), subscriber.ports)
 
 
 def _own_ports(ports: PortSet, inner: str) -> Iterator[str]:

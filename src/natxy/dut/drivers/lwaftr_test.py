@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_int
 
 import pytest
 
-from natxy.addressing.map_rules import MapRule
+from natxy.addressing.map_rules import MapRule, SubscriberRange
 from natxy.addressing.softwire_tables import Homes, SoftwireTable
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.lwaftr import LwaftrGateway
@@ -85,15 +85,16 @@ def test_a_subscriber_with_an_address_of_its_own_has_a_filter_each_way() -> None
     found = filters(MapRule(PREFIX, IPv4Network("198.18.128.0/31"), 1, 6))
     own, far = "2001:2:0:5000::2", "fd00:2:6:8000:0:c612:8001:0"
     assert len(found) == 6
-    assert found[1] == (
-        "egress protocol ip pref 2 flower dst_ip 198.18.128.1/32 "
+    assert found[4] == (
+        "egress protocol ip pref 2 handle 3 flower dst_ip 198.18.128.1/32 "
         f"action tunnel_key set src_ip {own} dst_ip {far} id 0 ttl 64 pass"
     )
-    assert found[4] == (
-        f"ingress protocol ip pref 2 flower enc_src_ip {far} enc_dst_ip {own} src_ip 198.18.128.1/32 action pass"
+    assert found[5] == (
+        f"ingress protocol ip pref 2 handle 3 flower enc_src_ip {far} enc_dst_ip {own} src_ip 198.18.128.1/32 "
+        "action pass"
     )
     # What no subscriber has does not pass.
-    assert [found[2], found[5]] == [f"{way} protocol all pref 3 matchall action drop" for way in ("egress", "ingress")]
+    assert found[:2] == [f"{way} protocol all pref 3 matchall action drop" for way in ("egress", "ingress")]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,30 @@ def test_the_masks_have_the_ports_of_the_set_and_no_others(offset: int, psid: in
 def test_one_subscriber_behind_a_real_edge_has_all_ports_unless_it_has_a_set() -> None:
     [bound] = [line for line in filters(None) if line.startswith("ingress protocol ip")]
     assert "enc_src_ip 2001:2:0:5000::1 enc_dst_ip 2001:2:0:5000::2 src_ip 100.64.1.0/24 action pass" in bound
+
+
+@pytest.mark.parametrize(("ea_length", "filters_each"), [(2, 1), (4, 2)])
+def test_bindings_are_withdrawn_and_added_at_once(ea_length: int, filters_each: int) -> None:
+    rule = MapRule(PREFIX, IPv4Network("198.18.128.0/30"), ea_length, 0)
+    transport = Recording()
+    core = driver(transport, rule)
+    core.install()
+    added = [line for line in transport.batches[-1][1] if " pref 2 " in line]
+    one, two = (rule.subscribers_of(address, address) for address in [*rule.ipv4][1:3])
+    core.set_unbound([one])
+    core.set_unbound([two])
+    core.set_unbound([])
+
+    def of(changed: SubscriberRange) -> list[str]:
+        return [line for line in added if f"_ip {changed.addresses[0]}/32 " in line]
+
+    def withdrawn(changed: SubscriberRange) -> list[str]:
+        return [line[: line.index(" flower") + 7].replace("filter add", "filter del") for line in of(changed)]
+
+    assert len(of(one)) == 2 * filters_each * len(one)
+    assert transport.batches[-3:] == [("tc", withdrawn(one)), ("tc", [*withdrawn(two), *of(one)]), ("tc", of(two))]
+    # A filter is told by its way and its handle.
+    assert len({line[: line.index(" flower")] for line in added}) == len(added)
 
 
 def test_an_error_says_which_parts_of_the_kernel_are_needed() -> None:

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.transport.base import ProgramStarter
 from natxy.dut.transport.hotplug import parse_cores
@@ -18,8 +20,11 @@ from natxy.engine.devices import ring_slots
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortMedium, PortsOpen, PortSpec
 from natxy.engine.messages.reference import (
+    AddressSpan,
+    BindingTruth,
     DirectionFaults,
     GatewayApply,
+    GatewayBindings,
     GatewayLink,
     GatewayMap,
     GatewayMode,
@@ -87,6 +92,11 @@ class ReferenceGateway(Gateway[ReferenceConfig]):
     def restart(self) -> None:
         self._running.restart(GatewayRestart(duration_s=self.config.restart_time))
         time.sleep(self.config.restart_time)
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        spans = [AddressSpan(first=first, last=last) for first, last in (each.addresses for each in without)]
+        self._running.change_bindings(GatewayBindings(without=spans))
+        time.sleep(self.config.binding_time)
 
     def clear(self) -> None:
         self._running.clear_table(self.config.clearing_s(self.config.table_capacity))
@@ -177,6 +187,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
             rate_scope=config.rate_scope,
             recovery_s=config.recovery_time,
             outages=_outages(config.outages) if config.outages else None,
+            bindings=BindingTruth(delay_s=config.binding_delay, outage_s=config.binding_outage),
             forward=_faults(config.forward),
             reverse=_faults(config.reverse),
         ),

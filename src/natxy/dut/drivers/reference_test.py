@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ RIGHT = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("19
 LEFT6 = LinkAddresses(dut=ip_interface("2001:2::1/64"), tester=ip_interface("2001:2::2/64"))
 RIGHT6 = LinkAddresses(dut=ip_interface("2001:2:0:8000::1/64"), tester=ip_interface("2001:2:0:8000::2/64"))
 PREFIX = IPv6Network("2001:2:0:64::/96")
+RULE = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/24"), 8)
 MAPPING = AddressMapping(ipv4=IPv4Network("198.19.0.2/32"), ipv6=IPv6Network("2001:2:0:8000::2/128"))
 
 
@@ -81,7 +82,7 @@ def test_every_limit_and_fault_is_requested() -> None:
         {
             "mode": "nat", "seed": 7, "max_rate": "100k", "rate_scope": "direction", "buffer_frames": 50,
             "recovery_time": "20ms",
-            "outages": {"every": "500ms", "duration": "6ms"},
+            "outages": {"every": "500ms", "duration": "6ms"}, "binding_delay": "7ms", "binding_outage": "8ms",
             "table_capacity": 5000, "table_policy": "lru", "connection_rate": "10k",
             "connection_burst": 9, "without_state_every": 11, "tear_down_rate": "1M", "clear_time": "5ms",
             "flow_cost": 0.5,
@@ -98,6 +99,7 @@ def test_every_limit_and_fault_is_requested() -> None:
     assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")
     assert (truth["buffer_frames"], truth["recovery_s"]) == (50, 0.02)
     assert truth["outages"] == {"every_ns": 500_000_000, "duration_ns": 6_000_000}
+    assert truth["bindings"] == {"delay_s": 0.007, "outage_s": 0.008}
     assert truth["forward"] == faults | {
         "delay": [
             {"share": 0.9, "min_ns": 1_000_000, "max_ns": 1_000_000},
@@ -166,7 +168,7 @@ class Bed:
         )
         program.chmod(0o755)
         monkeypatch.setenv("NATXY_REFERENCE", str(program))
-        config = ReferenceConfig.model_validate({"mode": "nat", "restart_time": "10ms"})
+        config = ReferenceConfig.model_validate({"mode": "nat", "restart_time": "10ms", "binding_time": "1ms"})
         interfaces = DutInterfaces("net_memif0,id=0", "net_memif1,id=1", dpdk=True)
         addresses = AddressPlan(left=LEFT, right=RIGHT)
         self.gateway = ReferenceGateway(config, LocalTransport(MachineSysctls(), [0]), interfaces, addresses)
@@ -183,6 +185,7 @@ def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway.clear()
     assert gateway.count() == 0
     gateway.restart()
+    gateway.set_unbound([RULE.subscribers_of(IPv4Address("198.18.128.1"), IPv4Address("198.18.128.2"))])
     description = gateway.describe()
     gateway.remove()
     gateway.remove()
@@ -190,7 +193,7 @@ def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     methods = [each["method"] for each in asked]
     assert methods == [
         "ports.open", "gateway.apply", "table.count", "table.clear", "table.count", "table.count", "gateway.restart",
-        "engine.info", "ports.close",
+        "gateway.bindings", "engine.info", "ports.close",
     ]  # fmt: skip
     elsewhere = min(os.sched_getaffinity(0) - {0}, default=0)
     assert asked[0]["argv"] == ["--worker-cores", "0", "--main-core", str(elsewhere)]
@@ -198,6 +201,7 @@ def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The links of others are waited for, and these come up only when the engine opens its ends.
     assert {port["medium"] for port in asked[0]["params"]["ports"]} == {"memif"}
     assert asked[6]["params"] == {"duration_s": 0.01}
+    assert asked[7]["params"] == {"without": [{"first": "198.18.128.1", "last": "198.18.128.2"}]}
     assert description.version == "natxy-reference 1"
     assert json.loads(description.configuration)["mode"] == "nat44"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.errors import DutError
@@ -50,6 +51,13 @@ class SimulatedGateway(Gateway[SimulatedConfig]):
         taken_s = self.config.clearing_s(self.count())
         self.clear()
         return taken_s
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        self._dut.set_unbound(without)
+
+    def clock_s(self) -> float:
+        """Returns the time since the beginning of the running trial, in virtual time."""
+        return self._dut.trial_time_s
 
     def set_cores(self, cores: Sequence[int]) -> None:
         self._dut.cores = len(cores)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv6Address
+from itertools import chain
 from typing import ClassVar, Final
 
-from natxy.addressing.map_rules import MapRule
-from natxy.addressing.softwire_tables import SoftwireTable
+from natxy.addressing.map_rules import MapRule, MapSubscriber, SubscriberRange
+from natxy.addressing.softwire_tables import SoftwireTable, TableSubscriber
 from natxy.dut.linux.own_routes import OWN_PROTOCOL, OWN_ROUTE, flush_rules
 from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
 from natxy.errors import DutError
@@ -41,6 +42,7 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
     def install(self) -> None:
         # A killed run may have left its routes on a DUT that survives the run.
         self.uninstall()
+        self.unbound = ()
         if self.config.by == SoftwireBy.SEG6 and int(source := self._source()):
             raise DutError(
                 f"the DUT has an owner's source of tunnels, {source} (`ip sr tunsrc show`), which natxy would replace: "
@@ -54,6 +56,19 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
                 f"{error}. Does the kernel have {by}? If not, give the gateway `by: {_INSTEAD[by]}`"
             ) from error
 
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        withdrawn, added = self.changes(without)
+        interface = self._interface
+        self.batch(
+            "ip",
+            chain(
+                *(self._bindings(each, interface, route="del", rule="del") for each in withdrawn),
+                *(self._bindings(each, interface) for each in added),
+            ),
+            force=False,
+        )
+        self.unbound = (*without,)
+
     def uninstall(self) -> None:
         if self._shared:
             flush_rules(self.transport, "-4")
@@ -64,6 +79,11 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
         if self.config.by == SoftwireBy.IP6_TUNNEL:
             shown = ["ip", "-6", "tunnel", "show", self.tunnel]
         return f"# {' '.join(shown)}\n{self.transport.run(shown).stdout.rstrip()}\n{super().configuration()}"
+
+    @property
+    def _interface(self) -> str:
+        """Returns the interface of the routes to the other ends."""
+        return self.outer if self.config.by == SoftwireBy.SEG6 else self.tunnel
 
     @property
     def _subscribers(self) -> MapRule | SoftwireTable | None:
@@ -78,7 +98,7 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
 
     def _installed(self) -> Iterator[str]:
         own, far, subscribers = self.softwire.own, self.softwire.far, self._subscribers
-        interface = self.outer if self.config.by == SoftwireBy.SEG6 else self.tunnel
+        interface = self._interface
         if self.config.by == SoftwireBy.SEG6:
             yield f"sr tunsrc set {own}"
             yield self._route("replace", f"{own}/128", "encap seg6local action End.DX4 nh4 0.0.0.0", interface)
@@ -92,7 +112,8 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             yield f"link set {self.tunnel} up"
             through = ""
         if subscribers:
-            yield from self._to_subscribers(subscribers, interface)
+            everyone = map(subscribers.subscriber, range(subscribers.subscriber_count))
+            yield from self._bindings(everyone, interface)
             return
         yield from (self._route("replace", str(network), through, interface) for network in self.softwire.carries)
 
@@ -102,28 +123,34 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             return f"encap seg6 mode encap.red segs {far}"
         return f"encap ip6 id 0 src {self.softwire.own} dst {far} hoplimit {HOP_LIMIT}"
 
-    def _to_subscribers(self, all_of: MapRule | SoftwireTable, interface: str) -> Iterator[str]:
+    def _bindings(
+        self,
+        subscribers: Iterable[MapSubscriber | TableSubscriber],
+        interface: str,
+        *,
+        route: str = "replace",
+        rule: str = "add",
+    ) -> Iterator[str]:
         """Yields a route for each subscriber's address or, where subscribers share addresses, a rule for each range of
-        ports with a routing table of its own."""
-        for number in range(all_of.subscriber_count):
-            each = all_of.subscriber(number)
+        ports with a routing table of its own; `route` and `rule` say what is done with them."""
+        for each in subscribers:
             through = self._through(each.address)
-            if all_of.psid_length == 0:
-                yield self._route("replace", f"{each.ipv4}/32", through, interface)
+            if each.ports.psid_length == 0:
+                yield self._route(route, f"{each.ipv4}/32", through, interface)
                 continue
-            table = _FIRST_TABLE + number
-            yield f"{self._route('replace', 'default', through, interface)} table {table}"
+            table = _FIRST_TABLE + each.number
+            yield f"{self._route(route, 'default', through, interface)} table {table}"
             chosen = f"to {each.ipv4}/32 protocol {OWN_PROTOCOL}"
             for ports in each.ports.ranges:
                 # The kernel takes neither port 0 nor the last one.
                 first, last = max(ports[0], 1), min(ports[-1], _LAST - 1)
                 if first <= last:
                     dport = f"{first}" if first == last else f"{first}-{last}"
-                    yield f"rule add priority {_OWN_PORTS} ipproto udp dport {dport} {chosen} lookup {table}"
+                    yield f"rule {rule} priority {_OWN_PORTS} ipproto udp dport {dport} {chosen} lookup {table}"
             if _LAST in each.ports:
                 nobodys = f"ipproto udp dport 1-{_LAST - 1} {chosen} blackhole"
-                yield f"rule add priority {_NOBODYS_PORTS} {nobodys}"
-                yield f"rule add priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
+                yield f"rule {rule} priority {_NOBODYS_PORTS} {nobodys}"
+                yield f"rule {rule} priority {_LAST_PORT} ipproto udp {chosen} lookup {table}"
 
     def _removed(self) -> Iterator[str]:
         own = self.softwire.own

@@ -6,10 +6,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_int
 
 import pytest
 
-from natxy.addressing.map_rules import MapRule
+from natxy.addressing.map_rules import MapRule, SubscriberRange
 from natxy.addressing.softwire_tables import SoftwireTable
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.softwire import SoftwireGateway
+from natxy.dut.drivers.softwire import _FIRST_TABLE, SoftwireGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError
@@ -52,6 +52,12 @@ def timeouts(rule: MapRule | SoftwireTable) -> list[float]:
 
 
 def installed(rule: MapRule | SoftwireTable, by: SoftwireBy = SoftwireBy.SEG6, source: str = "::") -> Recording:
+    return installed_core(rule, by, source)[1]
+
+
+def installed_core(
+    rule: MapRule | SoftwireTable, by: SoftwireBy = SoftwireBy.SEG6, source: str = "::"
+) -> tuple[SoftwireGateway, Recording]:
     softwire = Softwire(
         end=SoftwireEnd.CORE,
         own=IPv6Address("2001:2:0:5000::2"),
@@ -61,8 +67,9 @@ def installed(rule: MapRule | SoftwireTable, by: SoftwireBy = SoftwireBy.SEG6, s
     )
     transport = Recording(source)
     addresses = AddressPlan(left=LINK, right=LINK, softwire=softwire, mtu=1564)
-    SoftwireGateway(SoftwireConfig(by=by), transport, DutInterfaces("a", "b"), addresses).install()
-    return transport
+    core = SoftwireGateway(SoftwireConfig(by=by), transport, DutInterfaces("a", "b"), addresses)
+    core.install()
+    return core, transport
 
 
 def rules_of(lines: list[str]) -> list[tuple[str, str, str]]:
@@ -162,3 +169,48 @@ def test_only_natxys_own_source_of_tunnels_is_taken_away(source: str, reset: boo
     SoftwireGateway(SoftwireConfig(), transport, DutInterfaces("a", "b"), addresses).uninstall()
     (removed,) = transport.batches
     assert ("sr tunsrc set ::" in removed) is reset
+
+
+@pytest.mark.parametrize("by", SoftwireBy)
+def test_bindings_are_withdrawn_and_added_at_once(by: SoftwireBy) -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 2, 6)
+    core, transport = installed_core(rule, by)
+    added = transport.batches[-1]
+    first, second = (SubscriberRange(rule, range(number, number + 1)) for number in (0, 1))
+    core.set_unbound([first])
+    core.set_unbound([second])
+    core.set_unbound([second])
+    core.set_unbound([])
+
+    def route(number: int) -> str:
+        [found] = [line for line in added if f"198.18.128.{number}/32" in line]
+        return found
+
+    def withdrawn(number: int) -> str:
+        return route(number).replace("route replace", "route del")
+
+    assert transport.batches[-4:] == [
+        [withdrawn(0)], [withdrawn(1), route(0)], [], [route(1)],
+    ]  # fmt: skip
+
+
+def test_bindings_of_shared_addresses_are_rules_too() -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/31"), 3, 6)
+    core, transport = installed_core(rule)
+    added = transport.batches[-1]
+    core.set_unbound([rule.subscribers_of(IPv4Address("198.18.128.1"), IPv4Address("198.18.128.1"))])
+    removed = transport.batches[-1]
+    own = {"to 198.18.128.1/32", *(f"table {_FIRST_TABLE + number}" for number in range(4, 8))}
+    expected = [line for line in added if any(each in line for each in own)]
+    assert [line.replace("del", "add").replace("route add", "route replace") for line in removed] == expected
+    core.set_unbound([])
+    assert transport.batches[-1] == expected
+
+
+def test_a_core_that_is_set_up_again_has_all_bindings() -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 2, 6)
+    core, transport = installed_core(rule)
+    core.set_unbound([SubscriberRange(rule, range(2))])
+    core.install()
+    core.set_unbound([])
+    assert transport.batches[-1] == []

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from natxy.addressing.map_rules import MapRule
+from natxy.addressing.map_rules import MapRule, SubscriberRange
 from natxy.addressing.softwire_tables import Homes, SoftwireTable
 from natxy.dut.base import Capability, ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
@@ -41,8 +41,14 @@ class SoftwireEndGateway(LinuxGateway[ConfigT]):
         if self.addresses.softwire is None:
             raise PlanError(f"{self.name} is one end of a softwire; give the other end too, in a chain of gateways")
         self.softwire = self.addresses.softwire
+        self.unbound: tuple[SubscriberRange, ...] = ()
         is_edge = self.softwire.end == SoftwireEnd.EDGE
         self.outer = self.interfaces.right if is_edge else self.interfaces.left
+
+    def changes(self, without: Sequence[SubscriberRange]) -> tuple[list[SubscriberRange], list[SubscriberRange]]:
+        """Returns the subscribers whose bindings have to be withdrawn, and those who get theirs back."""
+        withdrawn = [each for each in without if each not in self.unbound]
+        return withdrawn, [each for each in self.unbound if each not in without]
 
     def batch(self, program: str, commands: Iterator[str], *, force: bool) -> None:
         """Lets `ip` or `tc` carry out many commands. With `force`, it goes on after those that fail."""

@@ -7,7 +7,9 @@ import math
 import random
 from collections.abc import Sequence
 
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.engine.messages.requests import StreamSpec
+from natxy.engine.simulation.bindings import SimulatedBindings
 from natxy.engine.simulation.expiry import Made
 from natxy.engine.simulation.losses import NOTHING, Carried, Outage, carried, end_s
 from natxy.engine.simulation.stalls import drawn_stalls, lossy_part
@@ -83,6 +85,7 @@ class SimulatedDut:
         self.stalls: list[Outage] = []
         self.outages: list[Outage] = []
         self.forgotten_from_s = math.inf
+        self.bindings = SimulatedBindings()
 
     def begin_trial(self, seed: int, streams: Sequence[StreamSpec]) -> None:
         """Starts a trial, whose noise and stalls depend on its own seed and not on earlier trials."""
@@ -91,6 +94,7 @@ class SimulatedDut:
         self.stalls = drawn_stalls(self.config.stalls, max(map(end_s, streams)), f"{self._seed}/{seed}/stalls")
         self.outages = [lossy_part(stall, streams, self.config.buffer_frames) for stall in self.stalls]
         self.forgotten_from_s = math.inf
+        self.bindings.begin_trial()
 
     @property
     def stalled_s(self) -> float | None:
@@ -153,6 +157,12 @@ class SimulatedDut:
         self.outages.append(Outage(self.trial_time_s, back_s))
         if self.config.after_restart != AfterRestart.FORWARD:
             self.forgotten_from_s = back_s
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        """Changes the bindings of subscribers at the present time of the running trial, which this takes some of."""
+        config = self.config
+        self.bindings.change(without, self.trial_time_s, config.binding_delay, config.binding_outage)
+        self.trial_time_s += config.binding_time
 
     def _all_cores(self, limit_fps: float) -> float:
         return self._noisy(limit_fps * (1 + self.config.core_efficiency * (self.cores - 1)))

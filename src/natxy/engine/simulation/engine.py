@@ -34,6 +34,7 @@ from natxy.engine.simulation.losses import (
     Carried,
     Outage,
     StreamLosses,
+    arrivals,
     during,
     end_s,
     lose,
@@ -256,7 +257,8 @@ class SimulatedEngine:
             if stream.kind == StreamKind.REPLIES and established.clears != clears:
                 known = 0.0
             through = Carried(through.share * known, 0.0 if known < 1 else through.lossless_part)
-        return lose(stream, through, ratio, [*self._dut.outages, self._forgotten(stream)])
+        outages = [*self._dut.outages, *self._dut.bindings.outages(stream), self._forgotten(stream)]
+        return lose(stream, through, ratio, outages)
 
     def _unheard(self, stream: StreamSpec) -> int:
         """Returns the number of frames that the gateway's stalls lose."""
@@ -273,6 +275,7 @@ class SimulatedEngine:
         if self._dut.config.after_restart == AfterRestart.MISROUTE and stream.source == Side.LEFT:
             misrouted = len(during(stream, self._forgotten(stream)))
         found: dict[str, object] = {
+            **arrivals(stream, losses),
             "first_lost": losses.first,
             "last_lost": losses.last,
             "longest_silence": longest_silence(losses.silence, self._dut.stalls),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from natxy.engine.messages.requests import StreamSpec
-from natxy.engine.messages.results import LostFrame, Silence
+from natxy.engine.messages.results import ArrivedFrame, LostBurst, LostFrame, Silence
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,25 @@ def merged(ranges: Iterable[range]) -> list[range]:
 def end_s(stream: StreamSpec) -> float:
     """Returns the end of a stream in seconds after the trial's start."""
     return stream.start_s + stream.frames / stream.rate_fps
+
+
+def arrivals(stream: StreamSpec, losses: StreamLosses) -> dict[str, object]:
+    """Returns the first and the last frame that arrived, and the bursts of lost frames during outages, as fields of a
+    stream's result."""
+    unheard = losses.unheard
+    if not losses.received:
+        return {}
+    first = unheard[0].stop if unheard and unheard[0].start == 0 else 0
+    last = unheard[-1].start if unheard and unheard[-1].stop == stream.frames else stream.frames
+    bursts = [
+        LostBurst(sequence=one.start, due_s=_due_s(stream, one.start), frames=len(one), lost=len(one))
+        for one in unheard
+    ]
+    ends = {
+        name: ArrivedFrame(sequence=sequence, due_s=_due_s(stream, sequence))
+        for name, sequence in (("first_arrived", first), ("last_arrived", last - 1))
+    }
+    return {"lost_bursts": bursts, **ends}
 
 
 def _silence(stream: StreamSpec, unheard: Sequence[range]) -> Silence | None:

@@ -111,6 +111,11 @@ class GatewayModel(PlanModel):
         return frozenset()
 
     @property
+    def changes_bindings(self) -> bool:
+        """True if, as the core of softwires, its driver changes the bindings of subscribers while traffic flows."""
+        return False
+
+    @property
     def most_subscribers(self) -> int:
         """The subscribers that it serves as the core of a softwire, each with an address of its own."""
         return 1

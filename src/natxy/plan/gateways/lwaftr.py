@@ -22,6 +22,7 @@ class LwaftrConfig(NeighborsModel):
     module: ClassVar[str | None] = "cls_flower"
     translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
     softwire_ends: ClassVar = frozenset({SoftwireEnd.CORE})
+    changes_bindings: ClassVar = True
     most_subscribers: ClassVar = _MOST_SUBSCRIBERS
     # A subscriber's ports are one filter, however many ranges they are.
     most_port_ranges: ClassVar = _MOST_SUBSCRIBERS * _MOST_RANGES_OF_ONE

@@ -216,6 +216,11 @@ class ReferenceConfig(LimitsModel):
         return frozenset(MapEnd) if self.map_t else frozenset()
 
     @property
+    def changes_bindings(self) -> bool:
+        # An AFTR's NAT knows its subscribers by their connections.
+        return self.mode == ReferenceMode.FORWARD and not self.map_t
+
+    @property
     def most_subscribers(self) -> int:
         return _MOST_SUBSCRIBERS
 

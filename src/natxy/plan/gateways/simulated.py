@@ -60,6 +60,10 @@ class SimulatedConfig(LimitsModel):
     serves_pairs: ClassVar = True
     translations: ClassVar = frozenset({None, *TranslationKind})
     softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    changes_bindings: ClassVar = True
+    # They follow from a rule, and take no memory.
+    most_subscribers: ClassVar = 1 << 32
+    most_port_ranges: ClassVar = 1 << 32
     driver: Literal["simulated"] = "simulated"
     forwarding_fps: AbsoluteRate = 500_000.0
     """Most frames forwarded per second, both directions together."""

@@ -27,6 +27,7 @@ class SoftwireConfig(NeighborsModel):
 
     translations: ClassVar[frozenset[TranslationKind | None]] = frozenset()
     softwire_ends: ClassVar = frozenset(SoftwireEnd)
+    changes_bindings: ClassVar = True
     driver: Literal["softwire"] = "softwire"
     by: SoftwireBy = SoftwireBy.SEG6
     """Part of the kernel that makes the packets: `seg6`, or `ip6_tunnel` for kernels that have the module."""
