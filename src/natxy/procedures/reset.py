@@ -15,30 +15,29 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, ClassVar, Final
 
+from natxy.dut.base import Gateway
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.boot import boot_id, has_booted_since
 from natxy.dut.transport.secrets import Secrets
 from natxy.dut.transport.ssh import UnreachableError
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
-from natxy.errors import TesterLimitError
 from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.mix import sizes_text
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.reset import ResetConfig
+from natxy.procedures.common.around import to_the_end
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
+from natxy.procedures.common.in_traffic import InTraffic
 from natxy.procedures.common.rates import off_throughput
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request
-from natxy.procedures.common.traffic import by_direction, highest, of_each_direction, traffic_step
+from natxy.procedures.common.traffic import by_direction, highest, of_each_direction
 from natxy.search.outcome import Attempt
-
-# Loss within this last share of the traffic may have continued after it.
-LAST_SHARE: Final = 0.01
 
 # The two methods differ by one frame time, and changing delays add a few.
 NEARLY_SAME_FRAMES: Final = 5
@@ -82,27 +81,15 @@ class Reset(Procedure[ResetConfig]):
 
 
 @dataclass
-class _Reset:
-    """Resets the DUT once, during its traffic; `awaited` is set from the traffic's request to the reset.
+class _Reset(InTraffic[ResetConfig]):
+    """Resets the DUT once, during its traffic.
 
     `back_after_s`: how long after the reset a DUT that it booted was set up again; None without a boot.
     """
 
-    repetition: Repetition
-    config: ResetConfig
-    rate_fps: float
-    awaited: bool = False
-    ends_at: float = 0.0
     back_after_s: float | None = None
 
-    def step(self, attempt: Attempt) -> TrialResult | None:
-        """Runs a trial and resets the DUT between two progress messages of the engine, which keeps sending."""
-        result = traffic_step(self.repetition, attempt, self.traffic, meanwhile=self.when_due)
-        if self.awaited:
-            raise TesterLimitError(
-                "the tester came to the reset only after the traffic had ended; raise the procedure's `recovery`"
-            )
-        return result
+    what: ClassVar[str] = "reset"
 
     def remark(self) -> str:
         if self.back_after_s is None:
@@ -112,30 +99,20 @@ class _Reset:
             f"the DUT booted, and natxy set its gateway up again {took} after the reset: the times have that part too"
         )
 
-    def traffic(self, seed: int) -> TrialRequest:
-        experiment = self.repetition.experiment
-        self.awaited = True
-        self.ends_at = time.monotonic() + experiment.traffic_s
-        request = traffic_request(experiment, self.rate_fps, seed)
+    def request(self, seed: int) -> TrialRequest:
+        request = traffic_request(self.repetition.experiment, self.rate_fps, seed)
         # The links of a machine that is reset go down with it.
         limits = request.limits.model_copy(update={"link_may_fall": True})
         return request.model_copy(update={"limits": limits})
 
-    def when_due(self, progress: Progress) -> None:
-        if not self.awaited or progress.elapsed_s < self.config.steady_s(self.repetition.experiment.timing.trial):
-            return
-        # A late progress message must not reset a gateway that no longer has traffic.
-        if progress.sent == progress.planned or time.monotonic() > self.ends_at:
-            return
-        self.awaited = False
-        with self.repetition.gateway() as gateway:
-            own = gateway if self.config.gateway_number is None else gateway.hops[self.config.gateway_number - 1]
-            if self.config.command is None:
-                own.restart()
-            elif self.config.kind.may_boot and self.repetition.set_up_again:
-                self._boot(own.transport, self.repetition.set_up_again)
-            else:
-                self._run_command(own.transport)
+    def act(self, gateway: Gateway[Any], progress: Progress) -> None:
+        own = gateway if self.config.gateway_number is None else gateway.hops[self.config.gateway_number - 1]
+        if self.config.command is None:
+            own.restart()
+        elif self.config.kind.may_boot and self.repetition.set_up_again:
+            self._boot(own.transport, self.repetition.set_up_again)
+        else:
+            self._run_command(own.transport)
 
     def _boot(self, transport: Transport, set_up_again: Callable[[], None]) -> None:
         """Resets a machine. If it boots while there is traffic, its gateway is set up again."""
@@ -165,7 +142,7 @@ def _not_back(streams: Iterable[StreamResult]) -> str:
 
 
 def _loses_to_the_end(stream: StreamResult) -> bool:
-    return stream.last_lost is not None and stream.last_lost.sequence >= stream.planned * (1 - LAST_SHARE) - 1
+    return stream.last_lost is not None and to_the_end(stream, stream.last_lost.sequence)
 
 
 def _apart(streams: Iterable[StreamResult]) -> str:

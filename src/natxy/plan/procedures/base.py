@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, Self, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self, get_args
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import AbsoluteRate, Duration, Unit
@@ -67,6 +67,9 @@ class ProcedureDeclaration(PlanModel):
 
     at_softwire: ClassVar[bool] = False
     """True if the tester has to play one end of a softwire."""
+
+    changes_bindings: ClassVar[bool] = False
+    """True if the tester has to play the subscribers of a core whose bindings natxy can change while traffic flows."""
 
     sustained: ClassVar[bool] = False
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
@@ -162,6 +165,21 @@ class MaximumRate(ProcedureDeclaration):
         """The rate, in a plan that has passed its checks, for a procedure that needs it."""
         assert self.maximum_rate is not None
         return self.maximum_rate
+
+
+class DuringTraffic(ProcedureDeclaration):
+    """Declares a procedure in which natxy does something once while a trial's traffic goes on."""
+
+    steady: Annotated[Duration, Field(gt=0)] | None = None
+    """Time before the reset or the change; default: the timing's `trial`."""
+    recovery: Annotated[Duration, Field(gt=0)] | None = None
+    """Time from the reset or the change on, longer than that takes; default: the timing's `trial`."""
+
+    def steady_s(self, trial_s: float) -> float:
+        return trial_s if self.steady is None else self.steady
+
+    def traffic_s(self, trial_s: float) -> float:
+        return self.steady_s(trial_s) + (trial_s if self.recovery is None else self.recovery)
 
 
 class FrameTimeout(ProcedureDeclaration):

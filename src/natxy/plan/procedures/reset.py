@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from natxy.plan.model.units import Duration, Unit
-from natxy.plan.procedures.base import ProcedureDeclaration
+from natxy.plan.procedures.base import DuringTraffic
 from natxy.plan.procedures.figures import Figure, per_direction
 
 
@@ -27,7 +27,7 @@ class ResetKind(StrEnum):
         return self != ResetKind.PROCESS
 
 
-class ResetConfig(ProcedureDeclaration):
+class ResetConfig(DuringTraffic):
     name: Literal["reset"] = "reset"
     kind: ResetKind = ResetKind.PROCESS
     """`process`, `operating-system`, `hardware` or `power`, for the report (RFC 6201 §4)."""
@@ -37,10 +37,6 @@ class ResetConfig(ProcedureDeclaration):
     """Time within which the command has to end, unlike what it starts."""
     gateway_number: Annotated[int, Field(ge=1)] | None = None
     """Number of the gateway of a `chain` that is reset, counted from the left; default: all of them."""
-    steady: Annotated[Duration, Field(gt=0)] | None = None
-    """Time before the reset; default: the timing's `trial`."""
-    recovery: Annotated[Duration, Field(gt=0)] | None = None
-    """Time from the reset on, longer than the reset takes; default: the timing's `trial`."""
 
     list_position: ClassVar = 410
     expects_loss: ClassVar = True
@@ -62,9 +58,3 @@ class ResetConfig(ProcedureDeclaration):
     @property
     def dut_command_field(self) -> str | None:
         return None if self.command is None else "command"
-
-    def steady_s(self, trial_s: float) -> float:
-        return trial_s if self.steady is None else self.steady
-
-    def traffic_s(self, trial_s: float) -> float:
-        return self.steady_s(trial_s) + (trial_s if self.recovery is None else self.recovery)
