@@ -38,6 +38,7 @@ LOSSY = {"reverse_loss_ratio": 0.5}
 PORT_SET = {"psid": 1, "psid_length": 8}
 SHARED = {"port_set": PORT_SET, "first_range_only": True}
 SPOOFABLE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "spoofed_ratio": 1}]}
+LATE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "binding_delay": 10}]}
 
 # Procedure, its experiment, the gateway, whether there is a result, words of the remark.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
@@ -69,6 +70,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     (
         "binding-check", {"rate": "10k", "gateway": SPOOFABLE}, {}, True,
         "500 frames of 500 came out of the softwire of another",
+    ),
+    (
+        "binding-churn", {"rate": "10k", "gateway": LATE, "subscribers": {}}, {}, True,
+        "frames of old softwires passed to the end, forward, reverse; frames of new softwires were lost to the end",
     ),
     ("port-set", {"rate": 1000, "port_set": PORT_SET}, SHARED, True, "in 1 of 63 ranges: the first one alone"),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),

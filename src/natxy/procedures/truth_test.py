@@ -215,6 +215,31 @@ def binding_check(gateway: SimulatedConfig) -> Figures:
     }
 
 
+def binding_churn(gateway: SimulatedConfig) -> Figures:
+    """A quarter of 256 subscribers are old, and a quarter new. Frames count by whole ones."""
+    old_fps = KNOWN_RATE / 4
+    in_force_s = max(gateway.binding_delay, gateway.binding_outage)
+    lost = pytest.approx(in_force_s * old_fps, abs=1.1)
+    late_s = pytest.approx(gateway.binding_delay, abs=1.1 / old_fps)
+    passed = gateway.binding_delay - max(gateway.binding_time, gateway.binding_outage)
+    last_s = 0 if gateway.binding_outage >= gateway.binding_delay else late_s
+    return {
+        "unchanged_lost": pytest.approx(2 * gateway.binding_outage * 2 * old_fps, abs=2.1),
+        "change": pytest.approx(gateway.binding_time),
+        "bindings": pytest.approx(128 / gateway.binding_time) if gateway.binding_time else None,
+    } | {
+        f"{name}_{direction}": value
+        for direction in ("forward", "reverse")
+        for name, value in {
+            "old_passed": pytest.approx(max(0, passed) * old_fps, abs=2.1),
+            "old_time": pytest.approx(last_s, abs=1.1 / old_fps) if last_s == 0 else last_s,
+            "new_lost": lost,
+            "new_time": pytest.approx(in_force_s, abs=1.1 / old_fps),
+            "new_whole": pytest.approx(in_force_s, abs=1.1 / old_fps),
+        }.items()
+    }
+
+
 def port_set(gateway: SimulatedConfig) -> Figures:
     """Each port has one connection to each destination, and 63 ranges have 4 ports each (RFC 7597 §5.1)."""
     ranges = 1 if gateway.first_range_only else 63
@@ -274,6 +299,16 @@ TRUTHS: Final[dict[str, Truth]] = {
     ),
     "binding-check": Truth(
         binding_check, {"rate": KNOWN_RATE}, {"spoofed_ratio": st.floats(0, 1)}, at_softwire=True
+    ),
+    "binding-churn": Truth(
+        binding_churn,
+        {"rate": KNOWN_RATE, "subscribers": {}},
+        {
+            "binding_time": st.just(0.0) | st.floats(0.001, 0.1),
+            "binding_delay": st.just(0.0) | st.floats(0.001, 0.2),
+            "binding_outage": st.just(0.0) | st.floats(0.001, 0.2),
+        },
+        at_softwire=True,
     ),
     "port-set": Truth(
         port_set,

@@ -32,5 +32,6 @@ TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "tear-down-rate": connections.tear_down_rate,
     "table-capacity": connections.table_capacity,
     "binding-check": softwires.binding_check,
+    "binding-churn": softwires.binding_churn,
     "port-set": connections.port_set,
 }

@@ -13,7 +13,7 @@ from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.system_recovery import OVERLOAD_SHARE
 
 RECOVERY_S: Final = 0.1
-_WHY_PAUSE: Final = f"the tester's core may pause for {format_duration(MAX_PAUSE_S)}"
+WHY_PAUSE: Final = f"the tester's core may pause for {format_duration(MAX_PAUSE_S)}"
 
 
 def system_recovery(scale: Scale) -> Iterator[Case]:
@@ -28,7 +28,7 @@ def system_recovery(scale: Scale) -> Iterator[Case]:
         100 * (rate_fps * scale.late_s + 1) / frames,
         f"the last frame may be {late} late",
     )
-    time_s = within(recovery_s, MAX_PAUSE_S + 3 / overload_fps, _WHY_PAUSE)
+    time_s = within(recovery_s, MAX_PAUSE_S + 3 / overload_fps, WHY_PAUSE)
     yield Case(
         "system-recovery", "System recovery", limited(scale, recovery_time=RECOVERY_S),
         {"procedure": "system-recovery", "rate": rate_fps},
@@ -39,7 +39,7 @@ def system_recovery(scale: Scale) -> Iterator[Case]:
 
 
 def reset(scale: Scale) -> Iterator[Case]:
-    time_s = within(RECOVERY_S, MAX_PAUSE_S + 2 / scale.delays_fps, _WHY_PAUSE)
+    time_s = within(RECOVERY_S, MAX_PAUSE_S + 2 / scale.delays_fps, WHY_PAUSE)
     methods = ("loss", "timestamps")
     directions = {name: time_s for each in methods for name in (each, f"{each}_forward", f"{each}_reverse")}
     yield Case(

@@ -13,14 +13,17 @@ from typing import Any, Final
 
 from natxy.addressing.port_sets import PortSet
 from natxy.calibration.case import Case, Expected, exactly, within
-from natxy.calibration.scale import Scale
+from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths.rates import PHASE2_CONNECTIONS, highest_rate, limited
+from natxy.calibration.truths.recovery import WHY_PAUSE
 from natxy.plan.model.terms import MapEnd, SoftwireEnd
+from natxy.plan.procedures.figures import STREAMS
 from natxy.results.trials import TrialKind
 
 WRONG_EVERY: Final = 50
 # A binding that was changed: in so many of each so many packets, the end does not know it yet.
 STALE: Final = {"every": 500, "frames": 20}
+BINDING_DELAY_S: Final = 0.1
 WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
 # A MAP domain whose subscribers share addresses (RFC 7597): 2^15 addresses, 2^5 port sets of each.
 MILLION: Final = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2:10::/44", "ea_length": 20, "offset": 0}
@@ -139,6 +142,38 @@ def binding_check(scale: Scale) -> Iterator[Case]:
                 {"passed": exactly(100 if accepts else 0), **lossless},
                 end=SoftwireEnd.CORE,
             )  # fmt: skip
+
+
+def binding_churn(scale: Scale) -> Iterator[Case]:
+    """A quarter of the subscribers lose their bindings and a quarter get some, at once or after a time."""
+    fps, late_s = scale.delays_fps / 4, BINDING_DELAY_S
+    outage_s, confirmed_s = late_s / 2, late_s / 5
+    cases: tuple[tuple[str, str, dict[str, float], float, float, float], ...] = (
+        ("binding-churn", "Bindings changed at once", {}, 0.0, 0.0, 0.0),
+        ("binding-churn-late", "Bindings changed late", {"binding_delay": late_s}, late_s, late_s, 0.0),
+        (
+            "binding-churn-outage", "Bindings changed with an outage",
+            {"binding_time": confirmed_s, "binding_outage": outage_s}, 0.0, outage_s, outage_s,
+        ),
+    )  # fmt: skip
+    for name, title, settings, old_s, new_s, silent_s in cases:
+        time_s = {"old_time": _moment(old_s, fps), "new_time": _moment(new_s, fps), "new_whole": _moment(new_s, fps)}
+        frames = {"old_passed": _frames(old_s, fps), "new_lost": _frames(new_s, fps)}
+        yield Case(
+            name, title, settings,
+            {"procedure": "binding-churn", "rate": scale.delays_fps, "subscribers": {}},
+            {"unchanged_lost": _frames(silent_s, 4 * fps) if silent_s else exactly(0)}
+            | {f"{figure}_{way}": truth for figure, truth in {**time_s, **frames}.items() for way in STREAMS},
+            end=SoftwireEnd.CORE,
+        )  # fmt: skip
+
+
+def _moment(time_s: float, fps: float) -> Expected:
+    return within(time_s, MAX_PAUSE_S + 2 / fps, WHY_PAUSE)
+
+
+def _frames(time_s: float, fps: float) -> Expected:
+    return within(time_s * fps, MAX_PAUSE_S * fps + 2, WHY_PAUSE)
 
 
 def at_one_rate(scale: Scale) -> dict[str, Any]:

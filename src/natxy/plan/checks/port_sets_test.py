@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what is said of plans for `port-set` and `binding-check` that cannot be carried out."""
+"""Tests what is said of plans for `port-set`, `binding-check` and `binding-churn` that cannot be carried out."""
 
 from __future__ import annotations
 
@@ -90,3 +90,39 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
 
     assert search() is None
     assert search(search={"max_rate": "1M"}) is not None
+
+
+@pytest.mark.parametrize(
+    ("gateways", "fields", "at", "text"),
+    [
+        (["softwire", "softwire"], {}, "gateway", "the tester has to play one end of a softwire"),
+        (["tester", "softwire"], {}, "subscribers", "missing; binding-churn changes the bindings"),
+        (
+            ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {}}, "gateway",
+            "tester → reference while traffic flows; choose softwire, lwaftr, or reference without",
+        ),
+        (["tester", "softwire"], {"subscribers": {"ipv4": "198.18.128.0/31"}}, "subscribers", "at least 4 subscribers"),
+        (
+            ["tester", "softwire"],
+            {"subscribers": {}, "addresses": {"left_hosts": ["198.18.128.1", "198.18.128.7"]}},
+            "subscribers", "one after the other",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_change_of_bindings_lacks_is_named(
+    gateways: list[Any], fields: dict[str, Any], at: str, text: str
+) -> None:
+    found = problems(procedure="binding-churn", gateway={"driver": "chain", "gateways": gateways}, **fields)
+    assert text in found[at]
+
+
+@pytest.mark.parametrize("core", ["softwire", "lwaftr", "reference"])
+def test_bindings_of_some_cores_can_be_changed(core: str) -> None:
+    chain = {"driver": "chain", "gateways": ["tester", core]}
+    assert problems(procedure="binding-churn", gateway=chain, subscribers={"ipv4": "198.18.128.0/30"}) == {}
+
+
+@pytest.mark.parametrize("share", [0, "50%"])
+def test_some_bindings_are_changed_and_some_are_not(share: Any) -> None:
+    with pytest.raises(ValueError, match=r"above 0 % and below 50 %"):
+        problems(procedure={"name": "binding-churn", "changed": share}, gateway="nftables")

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import ExperimentPlan
+
+# Old, unchanged and new ones; a prefix has a power of two.
+_FEWEST_OF_CHANGE: Final = 4
 
 
 def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
@@ -46,6 +50,26 @@ def check_softwire(experiment: Experiment, location: Location) -> Iterator[Probl
     if procedure.at_softwire and not any(form.in_softwire for form in experiment.forms_of_ports):
         text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
         yield Problem((*location, "gateway"), text + "softwire], or [softwire, tester]")
+
+
+def check_bindings(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the reasons why bindings of subscribers cannot be changed, if the procedure does so."""
+    procedure = experiment.procedure
+    if not procedure.changes_bindings or any(check_softwire(experiment, location)):
+        return
+    if experiment.subscribers is None:
+        text = f"missing; {procedure.name} changes the bindings of a core's subscribers: give a chain such as [tester, "
+        yield Problem((*location, "subscribers"), text + "softwire], and e.g. {ipv4: 198.18.128.0/24}")
+        return
+    if not any(hop.changes_bindings for hop in experiment.gateway.hops):
+        text = f"natxy changes no bindings of {experiment.gateway.title} while traffic flows; choose softwire, lwaftr, "
+        yield Problem((*location, "gateway"), f"{text}or reference without a NAT")
+    hosts = experiment.addresses.left_hosts
+    if len(hosts.ranges) > 1 or hosts.ranges[0].low_bit or hosts.size < _FEWEST_OF_CHANGE:
+        text = (
+            f"{procedure.name} needs the addresses of at least {_FEWEST_OF_CHANGE} subscribers, one after the other; "
+        )
+        yield Problem((*location, "subscribers"), text + "give e.g. {ipv4: 198.18.128.0/24}, without `left_hosts`")
 
 
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:

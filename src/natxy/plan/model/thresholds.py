@@ -97,5 +97,5 @@ def quantity_in(unit: Unit, given: float | str) -> float:
             return _NS_PER_S * parse_duration(given)
         case Unit.PERCENT:
             return parse_percent(given).value
-        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS:
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S:
             return parse_count(given)

@@ -53,6 +53,7 @@ class Unit(StrEnum):
     FRAMES = "frames"
     SEGMENTS = "segments"
     CONNECTIONS = "connections"
+    BINDINGS_PER_S = "bindings/s"
     PERCENT = "percent"
 
 
@@ -165,7 +166,7 @@ def format_quantity(value: float, unit: str) -> str:
             return format_duration(value)
         case Unit.PERCENT:
             return f"{value:.4g} %"
-        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS:
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S:
             return f"{value:,.0f} {unit}"
 
 

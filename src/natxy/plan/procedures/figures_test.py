@@ -20,6 +20,7 @@ MORE_IS_BETTER = {
     "receive-rate": {"receive_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
     "binding-check": {"spoofed", "rate_alone", "rate_beside"},
+    "binding-churn": {"bindings"},
     "port-set": {"connections", "several", "ports", "ranges"},
     "tcp-goodput": {"goodput", "line_share"},
 }
@@ -35,6 +36,15 @@ LESS_IS_BETTER = {
     "reset": {"loss", "timestamps"},
     "tear-down-rate": {"full", "empty", "net"},
     "binding-check": {"passed", "lost_alone", "lost_beside", "cost"},
+    "binding-churn": {
+        "unchanged_lost",
+        "change",
+        "old_passed",
+        "old_time",
+        "new_lost",
+        "new_time",
+        "new_whole",
+    },
     "port-set": {"outside"},
     "tcp-goodput": {"retransmits"},
 }

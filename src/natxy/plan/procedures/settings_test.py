@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.procedures.back_to_back import BackToBackConfig
 from natxy.plan.procedures.base import MaximumRate, ProcedureDeclaration
+from natxy.plan.procedures.binding_churn import BindingChurnConfig
 from natxy.plan.procedures.burst import BurstConfig
 from natxy.plan.procedures.frame_loss_rate import FrameLossRateConfig
 from natxy.plan.procedures.latency import LatencyConfig, SingleTagLatencyConfig
@@ -102,7 +103,7 @@ def test_a_maximum_rate_is_the_plans_or_else_the_lines(name: str) -> None:
 def test_who_takes_and_who_supplies_a_field() -> None:
     assert takers("rate") == [
         "latency", "single-tag-latency", "pdv", "ipdv", "back-to-back", "system-recovery", "reset",
-        "binding-check", "port-set",
+        "binding-check", "binding-churn", "port-set",
     ]  # fmt: skip
     assert takers("frame_size") == [], "a field of all procedures"
     assert suppliers("rate") == ["throughput"]
@@ -139,7 +140,7 @@ def test_settings_that_contradict_each_other(
     ("declaration", "setting"),
     [
         (LatencyConfig, "tagging"), (ResetConfig, "command_timeout"), (ResetConfig, "steady"),
-        (ResetConfig, "recovery"), (SystemRecoveryConfig, "recovery"),
+        (ResetConfig, "recovery"), (BindingChurnConfig, "steady"), (SystemRecoveryConfig, "recovery"),
     ],
 )  # fmt: skip
 def test_a_time_without_which_nothing_is_measured_is_above_0(
@@ -178,5 +179,5 @@ def test_procedures_are_listed_by_topic() -> None:
     assert [*DECLARATIONS] == [
         "throughput", "frame-loss-rate", "receive-rate", "latency", "single-tag-latency", "pdv", "ipdv", "overload",
         "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
-        "tear-down-rate", "table-capacity", "binding-check", "port-set", "tcp-goodput",
+        "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set", "tcp-goodput",
     ]  # fmt: skip

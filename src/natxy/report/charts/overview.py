@@ -31,9 +31,10 @@ _TITLES: Final = {
     Unit.BPS: "Goodput",
     Unit.NS: "Delays",
     Unit.SECONDS: "Times",
-    Unit.FRAMES: "Bursts",
+    Unit.FRAMES: "Frames",
     Unit.SEGMENTS: "Segments",
     Unit.CONNECTIONS: "Connections",
+    Unit.BINDINGS_PER_S: "Changes of bindings",
     Unit.PERCENT: "Shares",
 }
 

@@ -24,6 +24,7 @@ _UNITS: Final = {
     Unit.FRAMES: "frames",
     Unit.SEGMENTS: "segments",
     Unit.CONNECTIONS: "connections",
+    Unit.BINDINGS_PER_S: "bindings/s",
     Unit.PERCENT: "%",
 }
 

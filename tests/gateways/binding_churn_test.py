@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests changes of bindings in a lab: the kernel's routes have to carry them out while frames flow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.engine.messages.results import Verdict
+from natxy.results.records import RunRecord, State
+from tests.support import needs
+from tests.support.chains import chain
+from tests.support.measured_runs import measured_run
+from tests.support.undisturbed import repeated
+
+pytestmark = [*needs.LAB, needs.SEG6, pytest.mark.machine]
+
+# Longer than a busy machine takes to come to the change.
+CHURN: Final = {"name": "binding-churn", "recovery": "3s"}
+SHARED: Final = {"ipv4": "198.18.128.0/28", "ipv6": "fd00:2:10::/44", "ea_length": 6, "offset": 0}
+
+
+def late(run: RunRecord) -> str:
+    """Returns why the tester could not measure a change: it came to it when the traffic had ended."""
+    return ", ".join(each.reason for each in run.experiments if each.state == State.TESTER_LIMIT)
+
+
+@repeated
+def test_a_core_of_the_kernel_changes_bindings_without_loss_of_the_others(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"gateway": chain("tester", "softwire"), "procedure": CHURN, "rate": "2k"}
+    plan = {
+        "name": "p",
+        "repeat": 1,
+        "timing": {"preset": "lab", "trial": "500ms", "max_pause": "20ms", "overrun_floor": "20ms"},
+        "defaults": {"max_invalid": 20},
+        "experiments": [
+            {"name": "own-addresses", "subscribers": {}, **fields},
+            {"name": "shared-addresses", "subscribers": SHARED, **fields},
+        ],
+    }
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan))
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
+    for experiment, bindings in zip(run.experiments, (128, 32), strict=True):
+        [repetition] = experiment.repetitions
+        figures = repetition.figures
+        # Frames to subscribers without a route do not pass. Frames from any do: the kernel takes all of them out.
+        assert (figures["unchanged_lost"], figures["old_passed_reverse"]) == (0, 0)
+        took_s = figures["change"]
+        assert took_s
+        assert figures["bindings"] == pytest.approx(bindings / took_s)
+        for name in ("old_time_reverse", "new_time_reverse", "new_whole_reverse"):
+            time_s = figures[name]
+            assert time_s is not None
+            assert time_s <= took_s + 0.02, name
+        assert (figures["old_time_forward"], figures["new_time_forward"]) == (None, None)
+        assert "frames of old softwires passed to the end, forward" in repetition.reason
+        assert "frames of new softwires passed before these were added, forward" in repetition.reason
+        assert {trial.verdict for _, _, trial in experiment.all_trials if not trial.undecided} == {Verdict.PASS}
