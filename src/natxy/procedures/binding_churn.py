@@ -27,6 +27,7 @@ from natxy.engine.messages.requests import StreamSpec, TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import DutError, TesterLimitError
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.binding_churn import BindingChurnConfig
 from natxy.procedures.common.around import (
@@ -118,7 +119,7 @@ class Groups:
 
     @classmethod
     def of(cls, experiment: Experiment, config: BindingChurnConfig) -> Groups:
-        assert experiment.subscribers, "the plan's checks refuse an experiment without subscribers"
+        assert isinstance(experiment.subscribers, Subscribers), "the plan's checks refuse all others"
         [hosts] = experiment.addresses.left_hosts.ranges
         size, changed = hosts.size, config.changed_of(hosts.size)
         parts = {OLD: range(changed), UNCHANGED: range(changed, size - changed), NEW: range(size - changed, size)}

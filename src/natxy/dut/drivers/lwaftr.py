@@ -98,7 +98,7 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
             for number, each in enumerate(self.softwire.carries):
                 yield _Binding(number, self.softwire.far, each, ports)
             return
-        yield from map(_binding_of, map(several.subscriber, range(several.subscriber_count)))
+        yield from (_binding_of(several.subscriber(number)) for number in range(several.subscriber_count))
 
     def _filters(self) -> Iterator[str]:
         bindings = [*self._bindings()]

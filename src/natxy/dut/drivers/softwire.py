@@ -112,7 +112,7 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             yield f"link set {self.tunnel} up"
             through = ""
         if subscribers:
-            everyone = map(subscribers.subscriber, range(subscribers.subscriber_count))
+            everyone = (subscribers.subscriber(number) for number in range(subscribers.subscriber_count))
             yield from self._bindings(everyone, interface)
             return
         yield from (self._route("replace", str(network), through, interface) for network in self.softwire.carries)

@@ -101,6 +101,10 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {}}, "gateway",
             "tester → reference while traffic flows; choose softwire, lwaftr, or reference without",
         ),
+        (
+            ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {"inner": "192.168.1.2", "count": 16}},
+            "subscribers", "changes bindings that a rule gives",
+        ),
         (["tester", "softwire"], {"subscribers": {"ipv4": "198.18.128.0/31"}}, "subscribers", "at least 4 subscribers"),
         (
             ["tester", "softwire"],

@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import ExperimentPlan
@@ -60,6 +61,10 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
     if experiment.subscribers is None:
         text = f"missing; {procedure.name} changes the bindings of a core's subscribers: give a chain such as [tester, "
         yield Problem((*location, "subscribers"), text + "softwire], and e.g. {ipv4: 198.18.128.0/24}")
+        return
+    if not isinstance(experiment.subscribers, Subscribers):
+        text = f"{procedure.name} changes bindings that a rule gives; give `ipv4`, e.g. {{ipv4: 198.18.128.0/24}}"
+        yield Problem((*location, "subscribers"), text)
         return
     if not any(hop.changes_bindings for hop in experiment.gateway.hops):
         text = f"natxy changes no bindings of {experiment.gateway.title} while traffic flows; choose softwire, lwaftr, "
