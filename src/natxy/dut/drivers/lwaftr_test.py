@@ -172,11 +172,16 @@ def test_it_needs_the_other_end() -> None:
 def test_a_table_gives_each_binding_its_own_end() -> None:
     address = IPv4Address("198.18.128.1")
     ends = {(address, 1): IPv6Address("fd00::b"), (address, 0): IPv6Address("fd00::a")}
-    assert filters(SoftwireTable.of(ends, 1, 0))[:4] == [
-        f"egress protocol ip pref 2 flower dst_ip 198.18.128.1/32 ip_proto {protocol} dst_port {port}/0x8000 action "
-        f"tunnel_key set src_ip 2001:2:0:5000::2 dst_ip {far} id 0 ttl 64 pass"
-        for port, far in (("0x0000", "fd00::a"), ("0x8000", "fd00::b"))
-        for protocol in ("udp", "tcp")
+    found = filters(SoftwireTable.of(ends, 1, 0))
+    assert [line for line in found if line.startswith("egress protocol ip")] == [
+        f"egress protocol ip pref 2 handle {handle} flower dst_ip 198.18.128.1/32 ip_proto {protocol} "
+        f"dst_port {port}/0x8000 action tunnel_key set src_ip 2001:2:0:5000::2 dst_ip {far} id 0 ttl 64 pass"
+        for handle, port, far, protocol in (
+            (1, "0x0000", "fd00::a", "udp"),
+            (2, "0x0000", "fd00::a", "tcp"),
+            (3, "0x8000", "fd00::b", "udp"),
+            (4, "0x8000", "fd00::b", "tcp"),
+        )
     ]
 
 
