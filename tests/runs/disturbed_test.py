@@ -18,8 +18,8 @@ from natxy.engine.program import REFERENCE
 from natxy.errors import TesterLimitError
 from natxy.events.listener import RunListener
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.cores import CoreAssignment
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader

@@ -24,8 +24,9 @@ import pytest
 from natxy.dut.registry import GATEWAYS
 from natxy.events.listener import RunListener
 from natxy.events.run import RepetitionStarted
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.yaml.loading import load_plan
 from natxy.published import published_table

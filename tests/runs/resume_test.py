@@ -18,8 +18,8 @@ import pytest
 from natxy.events.listener import RunListener
 from natxy.events.run import ExperimentFinished
 from natxy.events.trials import TrialFinished
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState

@@ -26,8 +26,8 @@ from natxy.events.listener import RunListener
 from natxy.events.run import RepetitionStarted, RunFinished, TestbedBuilt
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
 from natxy.events.writer import events_into
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.records import RunState
 from natxy.results.trials import Purpose, TrialKind

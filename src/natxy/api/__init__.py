@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from natxy.events.base import Event
     from natxy.events.listener import Listeners, RunListener
     from natxy.export.rows import figure_rows, trial_rows
-    from natxy.plan.experiment import ResolvedPlan
+    from natxy.plan.resolved_plan import ResolvedPlan
     from natxy.plan.yaml.loading import load_plan
     from natxy.results.reader import RunReader
     from natxy.results.records import RunRecord

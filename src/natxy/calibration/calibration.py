@@ -19,9 +19,9 @@ from natxy.calibration.truths.map_t import map_t
 from natxy.calibration.truths.softwires import softwires
 from natxy.calibration.wiring import Wiring
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.run.run import run_plan
 from natxy.untrusted.validation import guess

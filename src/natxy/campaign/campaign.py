@@ -24,7 +24,7 @@ from natxy.campaign.log import (
 )
 from natxy.errors import PlanError
 from natxy.events.base import Event
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.run.folder import PLAN_FILE, sole_owner
 
 CAMPAIGNS: Final = Path("campaigns")

@@ -15,7 +15,7 @@ from natxy.cleanup.namespaces import links_in, links_of_any, remove_namespace
 from natxy.cleanup.places import Places
 from natxy.dut.transport.undone import undo
 from natxy.errors import DutError, NatxyError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.machines import SshTarget
 from natxy.system.autogroup import find_autogroup
 from natxy.system.ledger import Entry, Kind, Ledger

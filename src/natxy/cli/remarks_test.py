@@ -14,9 +14,9 @@ from rich.console import Console
 
 from natxy.events.listener import RunListener
 from natxy.export.rows import trial_rows
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.repetition import Repetition

@@ -30,9 +30,9 @@ from natxy.dut.transport.local import run_program
 from natxy.engine.program import find_engine
 from natxy.errors import DutError, NatxyError
 from natxy.installation import installed_again
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.standing.labs import standing_labs
 from natxy.system.ledger import Ledger

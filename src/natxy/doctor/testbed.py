@@ -20,8 +20,8 @@ from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.base import Transport
 from natxy.dut.transport.ssh import SshTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.addresses import AddressPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.machines import DutLocation, LinkSetUp, TesterLocation
 from natxy.system.machine_sysctls import MachineSysctls
 from natxy.testbeds.cabled import dut_transport

@@ -11,8 +11,8 @@ from natxy.doctor.testbed import probe_testbed
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.ssh import SshTransport
 from natxy.dut.transport.sysctls import OwnSysctls
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.system.machine_sysctls import MachineSysctls
 

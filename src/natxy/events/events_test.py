@@ -20,8 +20,8 @@ from natxy.events.run import BlockStarted, RunFinished, RunStarted, Warned
 from natxy.events.schema import events_schema_text
 from natxy.events.trials import TrialFinished, TrialProgress
 from natxy.events.writer import events_into, events_to
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunState

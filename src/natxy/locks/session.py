@@ -15,7 +15,7 @@ from natxy.events.listener import RunListener
 from natxy.events.run import Warned
 from natxy.locks.files import Holder, exclusive
 from natxy.locks.there import exclusive_there
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.testbeds.namespaces import other_labs
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import PlanProblems
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import plan_of
 

@@ -6,13 +6,10 @@ Its fields are named as in a plan, so a resolved plan is itself a valid plan wit
 
 from __future__ import annotations
 
-from io import StringIO
 from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer
-from ruamel.yaml import YAML
-from ruamel.yaml.scalarstring import LiteralScalarString
 
 from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import LinkForm, bytes_longer
@@ -35,7 +32,7 @@ from natxy.plan.model.addresses import (
 )
 from natxy.plan.model.base import PlanModel, Shorthand
 from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
-from natxy.plan.model.repeat import Repeat, RunOrder
+from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.subscribers import AnySubscribers
 from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
@@ -45,7 +42,6 @@ from natxy.plan.model.traffic import ActiveConnections, Directions, Orders
 from natxy.plan.model.units import BitRate, Duration, Unit, counted
 from natxy.plan.path import GatewayPath, forms_of_links, kinds_of, path_of
 from natxy.plan.procedures import ProcedureConfig
-from natxy.plan.testbeds import TestbedConfig
 from natxy.system.interrupts import dumped
 
 
@@ -189,7 +185,7 @@ class Experiment(PlanModel):
             self.families[0],
             self.addresses.left_hosts,
             self.subscribers.bindings if self.subscribers else None,
-            getattr(self.subscribers, "core", None),
+            self.subscribers.core if self.subscribers else None,
         )
 
     @property
@@ -476,34 +472,3 @@ def _across(translation: Translation, hosts: AddressRange) -> AddressRange | Non
     if first is None or last is None or int(last) - int(first) != int(hosts.last) - int(hosts.first):
         return None
     return AddressRange(first=first, last=last, low_bit=hosts.low_bit)
-
-
-class ResolvedPlan(PlanModel):
-    name: str
-    description: str
-    seed: int
-    order: RunOrder
-    family: Family
-    testbed: TestbedConfig
-    allow_public_destinations: bool
-    published: list[str]
-    experiments: list[Experiment]
-    absent_baselines: dict[str, list[str]] = Field(
-        default={}, exclude=True, description="experiments whose baseline was not selected, by that baseline"
-    )
-    unjudged_ratios: list[str] = Field(
-        default=[], exclude=True, description="experiments that lost `ratio_at_least` with their baseline"
-    )
-
-    def to_yaml(self) -> str:
-        """Returns the resolved plan as the YAML of a plan."""
-        yaml = YAML()
-        yaml.default_flow_style = False
-        text = StringIO()
-        plan = dumped(self, exclude_none=True)
-        for experiment in plan["experiments"]:
-            # A table keeps its lines.
-            subscribers = experiment.get("subscribers", {})
-            subscribers |= {key: LiteralScalarString(value) for key, value in subscribers.items() if key == "table"}
-        yaml.dump(plan, text)
-        return text.getvalue()

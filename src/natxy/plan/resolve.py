@@ -18,7 +18,7 @@ from natxy.plan.checks.connections import check_connections
 from natxy.plan.checks.gateway import check_systems
 from natxy.plan.checks.references import check_references
 from natxy.plan.crossings import PREFIX
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import resolve_background
 from natxy.plan.frames.mix import mean_bytes
 from natxy.plan.hosts import Addresses
@@ -34,6 +34,7 @@ from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
 from natxy.plan.model.traffic import Directions
 from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.untrusted.validation import guess
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, GatewayModel, TableNeed
 from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.problems import Location
 from natxy.plan.model.terms import TranslationKind
 from natxy.plan.model.units import format_duration
+from natxy.plan.resolved_plan import ResolvedPlan
 
 # The size of an entry in engine/state/entry_form.hpp. Where IPv6 addresses differ in more than four bytes, which is
 # rare, a connection takes 32 bytes more.

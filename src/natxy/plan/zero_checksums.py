@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
+from natxy.plan.resolved_plan import ResolvedPlan
 
 # One's complement sums are spread over as many values.
 _FRAMES_PER_ZERO: Final = 65_536

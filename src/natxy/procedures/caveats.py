@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.plan.caveats import Caveat, departure, gap, limitation, own_rule
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
@@ -17,6 +17,7 @@ from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.traffic import Directions, Orders
 from natxy.plan.model.units import format_duration, format_quantity, format_rate
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.streams import LEAST_BACKLOG_S
 from natxy.procedures.common.table_check import drops_unknown_replies
 from natxy.procedures.registry import procedure_of

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from natxy.plan.caveats import Caveat, CaveatKind, departure, limitation, own_rule
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
 from natxy.plan.resolve_test import FORWARDING, PHASE2, RATE, plan_of
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.caveats import caveats_of_plan
 
 

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
 from natxy.events.listener import RunListener
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan

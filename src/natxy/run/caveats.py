@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.caveats import Caveat
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.caveats import caveats_of_plan
 from natxy.run.cores import most_cores
 from natxy.testbeds.base import Testbed

@@ -10,7 +10,8 @@ from typing import Any
 from natxy.dut.base import Capability, Gateway
 from natxy.dut.registry import GATEWAYS
 from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.testbeds.lab_kernels import runs_in_guest
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from natxy.errors import PlanError
 from natxy.events.listener import RunListener
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading_test import load
 from natxy.results.reader import RunReader
 from natxy.run.cores import check_cores

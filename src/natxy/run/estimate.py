@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Final
 
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import RunOrder
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.registry import procedure_of
 

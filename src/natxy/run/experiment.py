@@ -19,7 +19,8 @@ from natxy.errors import (
 )
 from natxy.events.listener import RunListener
 from natxy.events.run import RepetitionStarted
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.scale import table_need
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.procedures.common.repetition import Repetition

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.results.analysis.ratios import paired_ratios
 from natxy.results.analysis.repetitions import repetitions_needed
 from natxy.results.reader import RunReader

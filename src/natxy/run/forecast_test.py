@@ -6,9 +6,9 @@ from typing import Any
 
 from natxy.cli.bodies.check import describe
 from natxy.events.listener import RunListener
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.forecast import expected_repetitions, last_run

@@ -11,7 +11,7 @@ from pathlib import Path
 from natxy.dut.registry import GATEWAYS
 from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, PlanError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.scale import foreseen_refusals, state_table_bytes, table_need
 from natxy.plan.testbeds.base import TestbedModel
 from natxy.plan.testbeds.vm import VmConfig

@@ -19,8 +19,8 @@ from natxy.events.lines import EVENTS_FILE
 from natxy.events.listener import RunListener
 from natxy.events.run import RunStarted, Warned
 from natxy.events.trials import TrialFinished
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.report.words import states
 from natxy.results import RESULTS_FILE

@@ -16,8 +16,8 @@ from natxy.events.run import RunFinished, Warned
 from natxy.events.writer import events_into
 from natxy.installation import full_version
 from natxy.locks.session import LossesTold, reserved
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.repeat import RunOrder
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.parsing import parse
 from natxy.results import RESULTS_FILE
 from natxy.results.pcap import FOREIGN_FILE, PcapWriter

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from natxy.events.listener import RunListener
 from natxy.events.run import BlockStarted
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.repeat import LEAST_REPEAT, RunOrder
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.results.analysis.ratios import precision
 from natxy.run.blocks import block_order
 from natxy.run.experiment import ExperimentRun

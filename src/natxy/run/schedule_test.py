@@ -10,8 +10,9 @@ import pytest
 
 from natxy.events.listener import RunListener
 from natxy.events.run import BlockStarted
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.records import State
 from natxy.results.statistics import Headline

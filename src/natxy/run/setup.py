@@ -19,9 +19,10 @@ from natxy.errors import DutError, DutLostError, GatewayMissingError
 from natxy.events.listener import RunListener
 from natxy.events.run import TestbedBuilt, TestbedRemoved
 from natxy.plan.caveats import Caveat
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.hosts import Addresses
 from natxy.plan.path import GatewayPath
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.probe.binding import binding_of
 from natxy.probe.path import ProbedPath
 from natxy.procedures.common.repetition import GatewayContext, Tester

@@ -17,10 +17,11 @@ from natxy.dut.transport.local import LocalTransport
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.errors import DutError, DutLostError, GatewayMissingError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
 from natxy.plan.written import Plan
 from natxy.run.setup import Setup, Setups

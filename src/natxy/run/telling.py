@@ -17,8 +17,9 @@ from natxy.events.run import (
 )
 from natxy.events.trials import TrialFinished
 from natxy.installation import full_version
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.figures import applies
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.results.records import State
 from natxy.results.statistics import Headline, summarize_headlines

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from natxy.engine.client import EngineClient
 from natxy.errors import DutError, PlanError
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.loop import LoopConfig
 from natxy.plan.written import Plan

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from natxy.errors import DutError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds.lab import LabConfig
 from natxy.run.caveats import needs
 from natxy.run.cores import set_cores

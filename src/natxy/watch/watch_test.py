@@ -14,8 +14,8 @@ from natxy.engine.messages.results import Verdict
 from natxy.events.base import Event
 from natxy.events.run import BlockStarted, RepetitionStarted, RunStarted
 from natxy.events.trials import AttemptStarted, TrialFinished, TrialProgress, TrialStarted
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.procedures.common.base import ProcedureResult
 from natxy.results.records import State

@@ -10,13 +10,14 @@ from typer.testing import CliRunner
 
 from natxy.cli import app
 from natxy.errors import PlanError
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRange
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.traffic import ActiveConnections, PortRange
 from natxy.plan.procedures.latency import LatencyConfig
 from natxy.plan.procedures.throughput import ThroughputConfig
 from natxy.plan.resolve import DEFAULT_ALPHA
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.shipped import schema_comment
 from natxy_siitperf.arguments import parse_arguments

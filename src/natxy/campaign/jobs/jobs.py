@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from natxy.campaign.jobs.model import Campaign, CampaignRun
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.run.estimate import estimate_s
 from natxy.system.interrupts import dumped

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from natxy.cli.bodies.check import about
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import format_duration
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.scale import ports, slowest_phase1_fps, state_table_bytes, table_need
 from natxy.report.tables.table import Column, Table
 from natxy.run.estimate import estimate_s, slowest_s

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from natxy.plan.caveats import TITLES, by_kind, counts
-from natxy.plan.experiment import Experiment, ResolvedPlan
+from natxy.plan.experiment import Experiment
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkAddresses
 from natxy.plan.model.homes import HomesPlan
@@ -25,6 +25,7 @@ from natxy.plan.model.units import (
     times,
 )
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.results.reader import RunReader
 from natxy.run.caveats import caveats_of_run
 from natxy.run.estimate import estimate_s, repetition_s

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from natxy.doctor.finding import Finding
 from natxy.doctor.machine import THIS_MACHINE
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.run.preflight import missing_programs
 
 _MARKS: Final = {True: Text("ok", "green"), False: Text("missing", "bold red"), None: Text("note", "yellow")}

@@ -47,6 +47,10 @@ class HomesPlan(PlanModel):
         return self
 
     @property
+    def core(self) -> None:
+        """None: the core's end of the softwires is an address of natxy's own."""
+
+    @property
     def bindings(self) -> Homes:
         return Homes.of(self.ipv6, self.inner, self.count)
 

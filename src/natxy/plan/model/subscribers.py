@@ -63,6 +63,10 @@ class Subscribers(SubscribersPlan):
         return self
 
     @property
+    def core(self) -> None:
+        """None: the core's end of the softwires is an address of natxy's own."""
+
+    @property
     def bindings(self) -> MapRule:
         return self.rule
 

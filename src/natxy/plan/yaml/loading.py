@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.problems import PlanProblems, Problem
 from natxy.plan.model.table_size import sized
 from natxy.plan.procedures import takers
 from natxy.plan.resolve import resolve
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import ExperimentPlan
 from natxy.plan.yaml.document import MERGED, document_error, parse_document, read_text
 from natxy.plan.yaml.field_errors import unknown

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.model.terms import Family
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 
 REPOSITORY = Path(__file__).parents[4]

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from natxy.errors import PlanError
 from natxy.plan import gateways
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Order
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.yaml.loading_test import REPOSITORY
 from natxy.system.discovery import subclasses_in

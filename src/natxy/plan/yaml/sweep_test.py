@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natxy.errors import PlanError
-from natxy.plan.experiment import ResolvedPlan
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.yaml.loading_test import REPOSITORY, errors_of, load
 

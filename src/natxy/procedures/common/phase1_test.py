@@ -17,8 +17,8 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
 from natxy.events.trials import TrialFinished
-from natxy.plan.experiment import ResolvedPlan
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.table_check import RATE_FPS
