@@ -32,6 +32,7 @@ from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.binding_churn import BindingChurnConfig
 from natxy.procedures.common.around import (
     first_arrived_s,
+    knows_losses,
     last_arrived_s,
     last_lost_s,
     lost_from,
@@ -80,9 +81,9 @@ class BindingChurn(Procedure[BindingChurnConfig]):
 
 def _found(streams: Sequence[StreamResult], period: Period, bindings: int) -> ProcedureResult:
     old, unchanged, new = ([each for each in streams if _group(each) == name] for name in (OLD, UNCHANGED, NEW))
-    begin_s, took_s = period.begin_s, period.took_s
-    # Whatever the clocks leave open is in the gateway's favour.
-    certainly_s = period.end_s + period.error_s
+    took_s = period.took_s
+    # What the comparison of the clocks leaves open is in the gateway's favour.
+    begin_s, certainly_s = period.begin_s + period.error_s, period.end_s + period.error_s
 
     def figure(
         name: str, of: Sequence[StreamResult], value: Callable[[StreamResult], float | None]
@@ -99,7 +100,16 @@ def _found(streams: Sequence[StreamResult], period: Period, bindings: int) -> Pr
         **figure("new_time", new, lambda each: first_arrived_s(each, begin_s)),
         **figure("new_whole", new, lambda each: last_lost_s(each, begin_s)),
     }
+    early = sum(each.lost - (lost_from(each, begin_s) or 0.0) for each in unchanged)
     remarks = (
+        f"{early:,.0f} frames of unchanged softwires were lost before the change: the rate may be too high"
+        if early and all(knows_losses(each, begin_s) for each in unchanged)
+        else "",
+        _remark(
+            [*old, *new],
+            lambda each: not knows_losses(each, begin_s),
+            "of changed softwires were too many, or lost too often, to be counted apart",
+        ),
         _remark(old, lambda each: last_arrived_s(each, begin_s) is None, "of old softwires passed to the end"),
         _remark(new, lambda each: passed_at(each, begin_s), "of new softwires passed before these were added"),
         _remark(new, lambda each: last_lost_s(each, begin_s) is None, "of new softwires were lost to the end"),

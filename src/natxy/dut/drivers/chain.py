@@ -9,7 +9,7 @@ from typing import Any
 
 from natxy.addressing.map_rules import SubscriberRange
 from natxy.dut.base import DutDescription, DutInterfaces, Gateway
-from natxy.errors import GatewayDiedError
+from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.chain import ChainConfig
 from natxy.plan.model.addresses import AddressPlan
@@ -91,9 +91,11 @@ class ChainGateway(Gateway[ChainConfig]):
             hop.clear()
 
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
-        for hop in self._hops:
-            if hop.config.changes_bindings and hop.addresses.softwire and hop.addresses.softwire.subscribers:
-                hop.set_unbound(without)
+        cores = [hop for hop in self._hops if hop.addresses.softwire and hop.addresses.softwire.subscribers]
+        if not cores:
+            raise DutError("no gateway of the chain has subscribers whose bindings could change")
+        for core in cores:
+            core.set_unbound(without)
 
     def set_cores(self, cores: Sequence[int]) -> None:
         for hop in self._hops:

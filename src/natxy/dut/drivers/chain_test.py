@@ -132,6 +132,8 @@ def test_only_the_core_of_a_chain_changes_bindings() -> None:
     gateway = chain(done, {}, {"config": SoftwireConfig(), "addresses": ENDS.model_copy(update={"softwire": core})})
     gateway.set_unbound([])
     assert done == ["2-left 0 ranges without bindings"]
+    with pytest.raises(DutError, match="no gateway of the chain has subscribers"):
+        chain(done).set_unbound([])
 
 
 def test_a_chain_has_the_outer_interfaces_and_all_capabilities() -> None:

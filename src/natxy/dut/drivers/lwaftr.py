@@ -73,8 +73,7 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
             *(self._of_binding(_binding_of(one), "del") for each in withdrawn for one in each),
             *(self._of_binding(_binding_of(one)) for each in added for one in each),
         )
-        self.batch("tc", changed, force=False)
-        self.unbound = (*without,)
+        self.change("tc", changed, without)
 
     def uninstall(self) -> None:
         # The interface's filters and routes go with it.

@@ -59,15 +59,11 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
         withdrawn, added = self.changes(without)
         interface = self._interface
-        self.batch(
-            "ip",
-            chain(
-                *(self._bindings(each, interface, route="del", rule="del") for each in withdrawn),
-                *(self._bindings(each, interface) for each in added),
-            ),
-            force=False,
+        changed = chain(
+            *(self._bindings(each, interface, route="del", rule="del") for each in withdrawn),
+            *(self._bindings(each, interface) for each in added),
         )
-        self.unbound = (*without,)
+        self.change("ip", changed, without)
 
     def uninstall(self) -> None:
         if self._shared:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
+from typing import Any
 
 import pytest
 
@@ -205,6 +206,25 @@ def test_bindings_of_shared_addresses_are_rules_too() -> None:
     assert [line.replace("del", "add").replace("route add", "route replace") for line in removed] == expected
     core.set_unbound([])
     assert transport.batches[-1] == expected
+
+
+def test_a_change_that_fails_halfway_leaves_all_bindings(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 2, 6)
+    core, transport = installed_core(rule)
+    added = transport.batches[-1]
+    run = transport.run
+
+    def refused(argv: Sequence[str], *, input: str | None = None, **further: Any) -> CompletedCommand:
+        if input and input.startswith("route del 198.18.128.0/32"):
+            raise DutError("refused")
+        return run(argv, input=input, **further)
+
+    monkeypatch.setattr(transport, "run", refused)
+    with pytest.raises(DutError, match="refused"):
+        core.set_unbound([SubscriberRange(rule, range(2))])
+    assert transport.batches[-1] == added
+    core.set_unbound([])
+    assert transport.batches[-1] == []
 
 
 def test_a_core_that_is_set_up_again_has_all_bindings() -> None:

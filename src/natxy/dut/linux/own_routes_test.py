@@ -10,6 +10,7 @@ import pytest
 from natxy.dut.linux.own_routes import flush_rules
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
+from natxy.errors import DutError
 from natxy.system.machine_sysctls import MachineSysctls
 
 
@@ -52,7 +53,7 @@ def test_a_thousand_rules_are_removed_and_those_of_somebody_else_stay(namespace:
     ]
 
 
-def test_rules_that_cannot_be_removed_end_the_removal() -> None:
+def test_rules_that_cannot_be_removed_are_an_error() -> None:
     class Kernel(LocalTransport):
         flushed = 0
 
@@ -64,5 +65,6 @@ def test_rules_that_cannot_be_removed_end_the_removal() -> None:
             return CompletedCommand(tuple(argv), 0, rules, "")
 
     kernel = Kernel(MachineSysctls())
-    flush_rules(kernel, "-6")
+    with pytest.raises(DutError, match="1 rules of natxy's stay"):
+        flush_rules(kernel, "-6")
     assert kernel.flushed == 1

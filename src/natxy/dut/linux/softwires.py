@@ -10,7 +10,7 @@ from natxy.addressing.map_rules import MapRule, SubscriberRange
 from natxy.addressing.softwire_tables import Homes, SoftwireTable
 from natxy.dut.base import Capability, ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
-from natxy.errors import PlanError
+from natxy.errors import DutError, PlanError
 from natxy.plan.model.addresses import Softwire
 from natxy.plan.model.terms import SoftwireEnd
 
@@ -49,6 +49,16 @@ class SoftwireEndGateway(LinuxGateway[ConfigT]):
         """Returns the subscribers whose bindings have to be withdrawn, and those who get theirs back."""
         withdrawn = [each for each in without if each not in self.unbound]
         return withdrawn, [each for each in self.unbound if each not in without]
+
+    def change(self, program: str, commands: Iterator[str], without: Sequence[SubscriberRange]) -> None:
+        """Carries out the commands after which these subscribers have no binding. DutError if one fails: then all
+        subscribers have theirs, because some of the commands may have been carried out."""
+        try:
+            self.batch(program, commands, force=False)
+        except DutError:
+            self.install()
+            raise
+        self.unbound = (*without,)
 
     def batch(self, program: str, commands: Iterator[str], *, force: bool) -> None:
         """Lets `ip` or `tc` carry out many commands. With `force`, it goes on after those that fail."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from natxy.plan.checks.subscribers import core_of
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.subscribers import Subscribers
@@ -66,7 +67,8 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
         text = f"{procedure.name} changes bindings that a rule gives; give `ipv4`, e.g. {{ipv4: 198.18.128.0/24}}"
         yield Problem((*location, "subscribers"), text)
         return
-    if not any(hop.changes_bindings for hop in experiment.gateway.hops):
+    core = core_of(experiment)
+    if not (core and core.changes_bindings):
         text = f"natxy changes no bindings of {experiment.gateway.title} while traffic flows; choose softwire, lwaftr, "
         yield Problem((*location, "gateway"), f"{text}or reference without a NAT")
     hosts = experiment.addresses.left_hosts

@@ -22,6 +22,12 @@ from natxy.plan.procedures.binding_check import BindingCheckConfig
 from natxy.plan.written import Plan
 
 
+def core_of(experiment: Experiment) -> GatewayModel | None:
+    """Returns the gateway that is the core of softwires, or of MAP-T; None if there is none."""
+    boxes = zip(experiment.gateway.boxes, experiment.kinds or (), strict=False)
+    return next((box for box, kind in boxes if kind in CORES), None)
+
+
 def check_subscribers(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Refuses subscribers without a core that serves them, and hosts that are none of them."""
     own, at = experiment.subscribers, (*location, "subscribers")
@@ -87,7 +93,8 @@ def _check_table(
     end = IPv6Network(own.core)
     if not _may_be(plan, end):
         text = f"the core's end is {own.core}, outside the benchmark and private ranges (RFC 6815); give one such as "
-        yield Problem((*at, "core"), f"{text}fd00:2:5::1")
+        text += "fd00:2:5::1, or set `allow_public_destinations: true` on an isolated network"
+        yield Problem((*at, "core"), text)
     elif own.core in own.bindings.ends:
         yield Problem((*at, "core"), f"the core's end is {own.core}, which a subscriber has, too; give another")
     elif taken := next((each for each in networks_besides(experiment) if each.overlaps(end)), None):
@@ -100,25 +107,26 @@ def _check_hosts(experiment: Experiment, own: AnySubscribers, location: Location
     """Refuses hosts that are no subscribers, and subscribers with addresses of the left link."""
     hosts, link = experiment.addresses.left_hosts, experiment.addresses.left.dut.network
     if isinstance(own, Subscribers):
-        those, are_all = str(own.ipv4), all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges)
+        are_all = all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges)
+        text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
     else:
-        those, are_all = f"{own.addresses.first} to {own.addresses.last}", hosts == own.addresses
+        are_all = hosts == own.addresses
+        text = f"{hosts} are not the subscribers, {own.addresses}; leave the hosts out, because all subscribers send"
     if not isinstance(own, HomesPlan) and link.version == own.ipv4.version and link.overlaps(own.ipv4):
         named = f"`ipv4` is {own.ipv4}" if isinstance(own, Subscribers) else f"the table's addresses are in {own.ipv4}"
-        text = f"{named}, and overlaps {link}, the left link itself; give another, e.g. 198.18.128.0/24"
-        yield Problem((*location, "subscribers"), text)
+        overlap = f"{named}, and overlaps {link}, the left link itself; give another, e.g. 198.18.128.0/24"
+        yield Problem((*location, "subscribers"), overlap)
     elif not are_all:
-        text = f"{hosts} are not all in {those}, the subscribers' addresses; leave them out, or give others"
         yield Problem((*location, "addresses", "left_hosts"), text)
 
 
 def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | None:
     """Returns in what respect a core does not serve so many subscribers, and what to do."""
     if isinstance(own, TableSubscribers):
-        remedy = smaller = "a shorter table"
+        remedy = fewer_ranges = "a shorter table"
     else:
         remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
-        smaller = "a shorter `ea_length`"
+        fewer_ranges = "a smaller `ea_length`, or a smaller `offset`"
     bits = own.bindings.psid_length
     psids, addresses = 1 << bits, own.ipv4.num_addresses
     ranges = own.count * len(own.bindings.subscriber(0).ports.ranges)
@@ -137,7 +145,7 @@ def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | 
     if own.share_addresses and ranges > core.most_port_ranges:
         return (
             f"{own.count:,} subscribers that share addresses have {ranges:,} ranges of ports, and {core.driver} takes "
-            f"{core.most_port_ranges:,}; give {smaller}, or a smaller `offset`"
+            f"{core.most_port_ranges:,}; give {fewer_ranges}"
         )
     return None
 

@@ -129,7 +129,10 @@ def test_ports_and_hosts_are_those_of_the_table() -> None:
         "experiments[0].ports.destination": "no subscriber has ports below 8,192; give 8192-16383, or another `offset`",
     }
     found = problems(**own, addresses={"left_hosts": "198.18.128.1"})
-    assert "are not all in 198.18.128.0 to 198.18.128.0" in found["experiments[0].addresses.left_hosts"]
+    assert (
+        "198.18.128.1 are not the subscribers, 198.18.128.0; leave the hosts out"
+        in found["experiments[0].addresses.left_hosts"]
+    )
 
 
 PLAN: Final = """

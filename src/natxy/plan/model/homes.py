@@ -19,8 +19,11 @@ from natxy.plan.model.units import Count
 _LONGEST_PREFIX: Final = 64
 
 
+_NO_HOME: Final = ("is_multicast", "is_loopback", "is_unspecified", "is_reserved", "is_link_local")
+
+
 def _of_a_home(address: IPv4Address) -> IPv4Address:
-    if address.is_global or address.is_multicast or address.is_loopback or address.is_unspecified:
+    if address.is_global or any(getattr(address, each) for each in _NO_HOME):
         raise ValueError(f"expected a private address such as 192.168.1.2, which homes have, got {address}")
     return address
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 from pydantic import field_validator
@@ -45,4 +46,4 @@ class BindingChurnConfig(DuringTraffic):
 
     def changed_of(self, addresses: int) -> int:
         """Returns how many of so many subscribers' addresses lose their bindings, and how many get some."""
-        return max(1, int(self.changed * addresses))
+        return max(1, math.floor(self.changed * addresses + 1e-9))

@@ -12,6 +12,9 @@ from natxy.engine.messages.results import StreamResult
 LAST_SHARE: Final = 0.01
 """A share at the end of the traffic, within which what happens may go on after it."""
 
+# The engine knows which of so many frames were lost, and the first of so many bursts of losses.
+_KNOWN_FRAMES: Final = 1 << 24
+_KNOWN_BURSTS: Final = 64
 # A frame due so long before a moment may come to the gateway after it, because the tester has sent it late.
 _ON_ITS_WAY_S: Final = 0.02
 
@@ -21,15 +24,40 @@ def to_the_end(stream: StreamResult, sequence: int) -> bool:
     return sequence >= stream.planned * (1 - LAST_SHARE) - 1
 
 
-def passed_from(stream: StreamResult, moment_s: float) -> float:
-    """Returns how many frames arrived that were due at the moment or later."""
-    before = _due_before(stream, moment_s) - _lost_before(stream, moment_s)
-    return float(max(0, stream.received - before))
+def knows_losses(stream: StreamResult, moment_s: float) -> bool:
+    """Returns False if more was lost before the moment, or sent in the trial, than the engine keeps apart."""
+    bursts = stream.lost_bursts
+    is_full = len(bursts) >= _KNOWN_BURSTS and bursts[-1].sequence < _due_before(stream, moment_s)
+    return stream.planned <= _KNOWN_FRAMES and not is_full
 
 
-def lost_from(stream: StreamResult, moment_s: float) -> float:
-    """Returns how many frames were lost that were due at the moment or later."""
-    return float(max(0, stream.lost - _lost_before(stream, moment_s)))
+def passed_from(stream: StreamResult, moment_s: float) -> float | None:
+    """Returns how many frames arrived that were due at the moment or later, at least; None if this is not known.
+
+    Frames less than a millisecond apart are lost in one burst, which may go on at the moment. Of such a burst, as many
+    frames as can be were lost after the moment, so that the count accuses no gateway falsely.
+    """
+    if not knows_losses(stream, moment_s):
+        return None
+    due = _due_before(stream, moment_s)
+    lost = sum(
+        max(0, burst.lost - max(0, burst.sequence + burst.frames - due))
+        for burst in stream.lost_bursts
+        if burst.sequence < due
+    )
+    return float(max(0, stream.received - (due - lost)))
+
+
+def lost_from(stream: StreamResult, moment_s: float) -> float | None:
+    """Returns how many frames were lost that were due at the moment or later, at least; None if this is not known.
+
+    Of a burst that goes on at the moment, as many frames as can be were lost before it.
+    """
+    if not knows_losses(stream, moment_s):
+        return None
+    due = _due_before(stream, moment_s)
+    before = sum(min(burst.lost, due - burst.sequence) for burst in stream.lost_bursts if burst.sequence < due)
+    return float(max(0, stream.lost - before))
 
 
 def last_arrived_s(stream: StreamResult, moment_s: float) -> float | None:
@@ -78,13 +106,3 @@ def _end_of_losses(stream: StreamResult, moment_s: float) -> int | None:
 def _due_before(stream: StreamResult, moment_s: float) -> int:
     """Returns how many frames were due before the moment, despite floating-point errors."""
     return min(stream.planned, max(0, math.ceil(moment_s * stream.intended_rate_fps - 1e-6)))
-
-
-def _lost_before(stream: StreamResult, moment_s: float) -> int:
-    """Returns how many of these were lost. Of a burst of losses that goes on then, it is a share."""
-    due = _due_before(stream, moment_s)
-    return sum(
-        round(burst.lost * min(1.0, (due - burst.sequence) / burst.frames))
-        for burst in stream.lost_bursts
-        if burst.sequence < due
-    )

@@ -20,11 +20,16 @@ FPS = 1000.0
 FRAMES = 2000
 
 
-def stream(*lost: range) -> StreamResult:
-    """Returns a stream of two seconds that has lost these frames, each range in a burst of its own."""
+def stream(*lost: range, joined: bool = False) -> StreamResult:
+    """Returns a stream of two seconds that has lost these frames, each range in a burst of its own, or `joined` in
+    one."""
     gone = {sequence for each in lost for sequence in each}
     arrived = [sequence for sequence in range(FRAMES) if sequence not in gone]
-    bursts = [LostBurst(sequence=each.start, due_s=each.start / FPS, frames=len(each), lost=len(each)) for each in lost]
+    spans = [range(min(gone), max(gone) + 1)] if joined else lost
+    bursts = [
+        LostBurst(sequence=each.start, due_s=each.start / FPS, frames=len(each), lost=len(gone.intersection(each)))
+        for each in spans
+    ]
     values: dict[str, Any] = {
         "planned": FRAMES,
         "received": len(arrived),
@@ -55,6 +60,24 @@ def test_losses_before_the_moment_do_not_hide_what_passes_after_it() -> None:
     old = stream(range(100, 200), range(990, 1010), range(1050, FRAMES))
     assert passed_from(old, 1.0) == 40
     assert lost_from(old, 1.0) == 10 + 950
+
+
+def test_a_change_one_by_one_is_blamed_for_no_loss_of_the_other_side() -> None:
+    # A fourth of the frames, 0.25 ms apart, is in the middle of the change, and half of them pass: one burst.
+    new = stream(range(1000), *(range(each, each + 1) for each in range(1000, 1100, 2)), joined=True)
+    assert lost_from(new, 1.0) == 50
+    old = stream(*(range(each, each + 1) for each in range(900, 1000, 2)), range(1000, FRAMES), joined=True)
+    assert passed_from(old, 1.0) == 0
+
+
+def test_losses_that_the_engine_does_not_keep_apart_give_no_count() -> None:
+    many = stream(*(range(each, each + 1) for each in range(0, 640, 10)))
+    assert len(many.lost_bursts) == 64
+    assert lost_from(many, 1.0) is None
+    assert passed_from(many, 1.0) is None
+    assert lost_from(many, 0.6) == 4
+    long = many.model_copy(update={"planned": (1 << 24) + 1})
+    assert lost_from(long, 0.5) is None
 
 
 def test_frames_that_arrive_to_the_end_have_no_last_one() -> None:

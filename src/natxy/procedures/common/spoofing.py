@@ -82,7 +82,15 @@ def _neighbors(rule: SubscriberRule) -> SubscriberRule:
 
 
 def _rotated(table: list[IPv6Address]) -> list[IPv6Address]:
-    """Returns a table in which each subscriber has the end of the next one; numbers of nobody stay so."""
+    """Returns a table in which each subscriber has the end of the next one that has another; numbers of nobody stay so.
+
+    Subscribers with several softwires may follow one another, and nobody else may have any.
+    """
     ends = [end for end in table if int(end)]
-    others = iter([*ends[1:], ends[0]] if len(ends) > 1 else [ends[0] + _ASIDE])
-    return [next(others) if int(end) else end for end in table]
+    other = next((end for end in ends if end != ends[-1]), ends[0] + _ASIDE)
+    others = [other]
+    for end, following in zip(reversed(ends[:-1]), reversed(ends[1:]), strict=True):
+        if following != end:
+            other = following
+        others.append(other)
+    return [others.pop() if int(end) else end for end in table]

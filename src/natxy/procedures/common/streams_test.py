@@ -297,6 +297,19 @@ def test_spoofed_frames_of_a_table_have_another_subscribers_end() -> None:
     assert [str(each) for each in other.table or ()] == ["fd00:2:7::1:1"]
 
 
+@pytest.mark.parametrize(
+    ("ends", "others"),
+    [("1122", "2211"), ("1121", "2212"), ("1212", "2121"), ("1231", "2312"), ("11", ["1:1", "1:1"])],
+)
+def test_no_spoofed_frame_has_its_own_end_where_subscribers_have_several(ends: str, others: list[str]) -> None:
+    lines = "".join(f"198.18.128.{number},0,fd00:2:7::{end}\n" for number, end in enumerate(ends))
+    own = {"table": f"ipv4,psid,b4\n{lines}"}
+    [stream, _] = traffic_request(experiment(gateway=CORE, subscribers=own), 1000, seed=7).streams
+    other = spoofed(stream).frame.softwire
+    assert other
+    assert [str(each) for each in other.table or ()] == [f"fd00:2:7::{end}" for end in others]
+
+
 def test_homes_have_one_address_and_are_numbered_by_their_softwires() -> None:
     homes = {"inner": "192.168.1.2", "count": 1000}
     own = experiment(gateway=AFTR, subscribers=homes, connections=2000, phase1_rate="1k")
