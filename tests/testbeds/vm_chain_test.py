@@ -251,8 +251,8 @@ def state_of(place: Transport) -> list[str]:
 
 @pytest.mark.parametrize(
     ("core", "own"),
-    [(TUNNEL, {}), ("lwaftr", {"subscribers": SHARED | {"offset": 0}}), (TUNNEL, SIX_BITS)],
-    ids=["one", "lwaftr", "a thousand rules"],
+    [(TUNNEL, {}), ("lwaftr", {}), ("lwaftr", {"subscribers": SHARED | {"offset": 0}}), (TUNNEL, SIX_BITS)],
+    ids=["one", "one that is checked", "shared", "a thousand rules"],
 )
 def test_another_object_gives_everything_back(core: str | dict[str, Any], own: dict[str, Any], machine: VmLab) -> None:
     experiment = experiment_of("tester" if own else TUNNEL, core, **own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of bindings at the core of softwires while traffic flows (RFC 7596 §6): what it costs subscribers whose
+"""A change of bindings at the core of softwires while traffic flows (RFC 7596 §6.1): what it costs subscribers whose
 bindings are withdrawn, added, or left alone.
 
 The subscribers with traffic are three groups of successive addresses, and each group has a stream of its own in each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The change of subscribers' bindings while traffic flows, at the core of softwires (RFC 7596 §6)."""
+"""The change of subscribers' bindings while traffic flows, at the core of softwires (RFC 7596 §6.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BindingChurnConfig(DuringTraffic):
     """Subscribers whose bindings are withdrawn, and as many whose bindings are added, as a share of all."""
 
     list_position: ClassVar = 545
-    summary: ClassVar = "what a change of bindings costs old, new and unchanged softwires (RFC 7596 §6)"
+    summary: ClassVar = "what a change of bindings costs old, new and unchanged softwires (RFC 7596 §6.1)"
     figures: ClassVar = (
         Figure("unchanged_lost", "Frames of unchanged softwires lost", Unit.FRAMES, more_is_better=False),
         Figure("change", "Time that the change took", Unit.SECONDS),
