@@ -44,12 +44,24 @@ NAT: Final = f"connections: 100, phase1_rate: 1k, {SEARCH}"
 HOP: Final = "{driver: nftables, conntrack_max: 123456, udp_timeout_s: 77}"
 DS_LITE: Final = "gateway: {driver: chain, gateways: [softwire, softwire, nftables]}"
 B4: Final = "gateway: {driver: chain, gateways: [softwire, tester]}"
+MAP_T: Final = (
+    "gateway: {driver: chain, "
+    "gateways: [{driver: nftables, port_set: {psid: 3, psid_length: 4, offset: 0}}, map-t, map-t]}"
+)
+# Rules of policy routing, and a routing table for each subscriber.
+SHARED: Final = (
+    "gateway: {driver: chain, gateways: [tester, softwire]}, "
+    "subscribers: {ipv4: 198.18.128.0/30, ea_length: 4, offset: 0}"
+)
 SIZED: Final = f"gateway: {HOP}"
 # Only the machine's first network namespace can set the size.
 TIMED: Final = "gateway: {driver: nftables, udp_timeout_s: 77}"
 GOODPUT: Final = "gateway: linux-forward, directions: forward, procedure: {name: tcp-goodput, duration: 1, best_of: 1}"
 HARDWARE: Final = (
     "{{kind: hardware, left: {{interface: t-left}}, right: {{interface: t-right}}, io: af_packet, dut: {}}}"
+)
+BEHIND_SSH: Final = HARDWARE.format(
+    "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
 )
 OWN: Final = (
     "gateway: {driver: command, stateful: true, masquerades: true, "
@@ -84,6 +96,7 @@ SCENES: Final = {
         "{kind: lab}", f"gateway: {{driver: chain, gateways: [{HOP}, nftables]}}, {NAT}"
     ),
     "lab with a softwire": Scene("{kind: lab}", f"{DS_LITE}, {NAT}"),
+    "lab with MAP-T": Scene("{kind: lab}", f"{MAP_T}, {NAT}", marks=[needs.TUN, needs.programs("tayga")]),
     "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
     "lab with a daemon": Scene(
         "{kind: lab}", f"gateway: tayga, translation: siit, {SEARCH}", marks=[needs.TUN, needs.programs("tayga")]
@@ -106,19 +119,21 @@ SCENES: Final = {
         HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"), f"{TIMED}, {NAT}", cabled=True
     ),
     "a DUT behind ssh": Scene(
-        HARDWARE.format(
-            "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
-        ),
+        BEHIND_SSH,
         f"gateway: {{driver: iptables, backend: legacy, udp_timeout_s: 77}}, {NAT}",
         cabled=True,
         marks=[needs.SSHD],
     ),
     # One DUT is one box: the tester is the other end of the softwire.
     "a softwire's end behind ssh": Scene(
-        HARDWARE.format(
-            "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
-        ),
+        BEHIND_SSH,
         f"{B4}, {SEARCH}",
+        cabled=True,
+        marks=[needs.SSHD],
+    ),
+    "a core of many behind ssh": Scene(
+        BEHIND_SSH,
+        f"{SHARED}, {SEARCH}",
         cabled=True,
         marks=[needs.SSHD],
     ),
