@@ -12,12 +12,10 @@ from typing import ClassVar, Final
 from natxy.addressing.map_rules import MapSubscriber
 from natxy.dut.base import Capability
 from natxy.dut.linux import tayga, tun
-from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.linux.map_ends import MapEndGateway
 from natxy.dut.linux.own_routes import OWN_PROTOCOL, flush_rules
 from natxy.dut.linux.tayga import Tayga
-from natxy.errors import PlanError
 from natxy.plan.gateways.map_t import MOST_PSIDS, MapTConfig
-from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import MapEnd
 
 # The routing table of each PSID, and the mark of its packets.
@@ -39,7 +37,7 @@ class _Instance:
         return str(_FIRST_TABLE + self.psid)
 
 
-class MapTGateway(LinuxGateway[MapTConfig]):
+class MapTGateway(MapEndGateway[MapTConfig]):
     """Translates between IPv4 and IPv6 by a list of the subscribers' addresses, and by the default mapping rule.
 
     A Tayga has one IPv6 address for each IPv4 address. So a border relay has a Tayga for each PSID, nftables marks
@@ -56,9 +54,6 @@ class MapTGateway(LinuxGateway[MapTConfig]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.addresses.map_domain is None:
-            raise PlanError(f"{self.name} is one end of MAP-T; give the other end too, in a chain of gateways")
-        self._domain = self.addresses.map_domain
         self._cores: Sequence[int] = ()
 
     @classmethod
@@ -68,7 +63,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
     @cached_property
     def _instances(self) -> tuple[_Instance, ...]:
         by_psid: dict[int, list[MapSubscriber]] = defaultdict(list)
-        for each in self._domain.subscribers:
+        for each in self.domain.subscribers:
             by_psid[each.ports.psid].append(each)
         files = tun.run_path(self.transport, self.name)
         return tuple(
@@ -78,7 +73,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
                     interface,
                     f"{files}-{number}.pid",
                     tayga.settings(
-                        interface, self._domain.prefix, (f"map {each.ipv4} {each.address}" for each in subscribers)
+                        interface, self.domain.prefix, (f"map {each.ipv4} {each.address}" for each in subscribers)
                     ),
                 ),
                 psid,
@@ -88,7 +83,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
 
     @property
     def _checks_ports(self) -> bool:
-        return self._domain.end == MapEnd.CORE and self._domain.rule.psid_length > 0
+        return self.domain.end == MapEnd.CORE and self.domain.rule.psid_length > 0
 
     def install(self) -> None:
         # A killed run may have left its Taygas on a DUT that survives the run.
@@ -97,7 +92,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
             each.program.make_tun()
             tun.set_up(self.transport, each.program.tun, self.addresses.mtu)
         first = self._instances[0].program.tun
-        for network in self._translated():
+        for network in self.domain.translated:
             self.transport.run(["ip", "route", "replace", str(network), "dev", first])
         if self._checks_ports:
             for family in ("-4", "-6"):
@@ -132,13 +127,6 @@ class MapTGateway(LinuxGateway[MapTConfig]):
         rules = [self.rules()] if self._checks_ports else []
         return "\n".join([*(each.program.settings for each in self._instances), *rules, super().configuration()])
 
-    def _translated(self) -> tuple[IPNetwork, ...]:
-        """Returns the networks whose packets are translated, by their destinations."""
-        domain = self._domain
-        if domain.end == MapEnd.EDGE:
-            return (*domain.carries, domain.subscriber_network)
-        return (domain.rule.ipv4, domain.prefix)
-
     def _by_mark(self) -> Iterator[str]:
         for each in self._instances:
             yield f"route replace default dev {each.program.tun} table {each.mark}"
@@ -150,7 +138,7 @@ class MapTGateway(LinuxGateway[MapTConfig]):
 
     def rules(self) -> str:
         """Returns the rules of a border relay whose subscribers share addresses, as nftables reads them."""
-        domain, instances = self._domain, self._instances
+        domain, instances = self.domain, self._instances
         length, offset = domain.rule.psid_length, domain.rule.offset
         shift = _PORT_BITS - offset - length
         mask = hex((1 << length) - 1 << shift)

@@ -261,6 +261,13 @@ class MapDomain(PlanModel):
         """The network of the subscribers' IPv6 addresses."""
         return self.rule.ipv6 if self.only is None else self.rule.subscriber(self.only).prefix
 
+    @property
+    def translated(self) -> tuple[IPNetwork, ...]:
+        """The networks whose packets this end translates, by their destinations."""
+        if self.end == MapEnd.EDGE:
+            return (*self.carries, self.subscriber_network)
+        return (self.rule.ipv4, self.prefix)
+
     def across(self, host: IPAddress) -> IPAddress | None:
         """Returns a host's address in the other family: that of the first subscriber that has the address, or of a far
         host. None for an IPv6 host that is neither."""
