@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -70,6 +71,23 @@ def test_translators_too() -> None:
     ):
         (line,) = missing(driver, translation="siit")
         assert line.startswith(f"{driver}: {words}")
+
+
+@pytest.mark.parametrize(
+    ("gateway", "remedy"),
+    [
+        ({"driver": "jool-siit", "kernel": "own"}, "install it, e.g. `apt install jool-dkms`, or remove `kernel: own`"),
+    ],
+)
+def test_modules_come_with_the_kernel_or_from_where_the_remedy_says(
+    gateway: Any, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_kernels, "takes_module", lambda _: False)
+    driver = gateway if isinstance(gateway, str) else gateway["driver"]
+    both = {"driver": "chain", "gateways": ["tester", gateway]}
+    [line] = missing(gateway, translation="siit") if driver == "jool-siit" else missing(both)
+    assert re.search(rf"{driver} needs the kernel module {driver.replace('-', '_')}, which \S+ doesn't have: ", line)
+    assert remedy in line
 
 
 @pytest.mark.usefixtures("empty_machine")

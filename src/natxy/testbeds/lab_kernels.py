@@ -15,6 +15,7 @@ from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.linux import KernelModel
 from natxy.plan.model.terms import Kernel
 from natxy.plan.path import GatewayPath
 from natxy.plan.testbeds.lab import LabConfig
@@ -71,7 +72,8 @@ def runs_in_guest(gateway: GatewayConfig) -> bool:
         return False
     without = f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have"
     if gateway.lab_kernel == Kernel.OWN:
-        raise PlanError(f"{without}: install it, e.g. `apt install jool-dkms`, or remove `kernel: own`")
+        also = ", or remove `kernel: own`" if isinstance(gateway, KernelModel) else ""
+        raise PlanError(f"{without}: {gateway.module_remedy}{also}")
     try:
         find_guest()
     except PlanError as error:
@@ -87,7 +89,7 @@ def why_not(gateway: GatewayConfig, *, alone: bool = True) -> Iterator[str]:
     if len(gateway.boxes) > 1:
         yield from dict.fromkeys(reason for hop in gateway.hops for reason in why_not(hop, alone=False))
         return
-    if not alone and gateway.module is not None and not takes_module(gateway.module):
+    if not alone and isinstance(gateway, KernelModel) and gateway.module and not takes_module(gateway.module):
         yield (
             f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have, and "
             "beside another gateway it cannot run in user-mode Linux: install the module, or choose another gateway or "

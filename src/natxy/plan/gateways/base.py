@@ -73,6 +73,8 @@ class GatewayModel(PlanModel):
     """True if its driver accepts any number of cores, because the user's commands assign them."""
     module: ClassVar[str | None] = None
     """The kernel module that it needs and that a kernel may lack; None if there is none."""
+    module_remedy: ClassVar[str] = ""
+    """Says what to do where the module is missing."""
     tables_are_known: ClassVar[bool] = True
     """False if natxy does not know how long it keeps connections, how many, and in which ports."""
     usual_table_sizes: ClassVar[Mapping[str, int]] = {}
