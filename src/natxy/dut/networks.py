@@ -16,6 +16,7 @@ from typing import Final
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.map_t import MapTGateway
+from natxy.dut.drivers.nat46 import Nat46Gateway
 from natxy.dut.drivers.softwire import SoftwireGateway
 from natxy.dut.linux.tun import TunGateway
 from natxy.dut.registry import GATEWAYS
@@ -71,7 +72,7 @@ def other_uses(transport: Transport, interfaces: DutInterfaces, *, sets_links: b
     if sets_links:
         # Of gateways that a killed run left.
         tuns = {driver.tun for driver in GATEWAYS.values() if issubclass(driver, TunGateway)}
-        own = {*interfaces.names, *tuns, *MapTGateway.tuns, SoftwireGateway.tunnel}
+        own = {*interfaces.names, *tuns, *MapTGateway.tuns, SoftwireGateway.tunnel, Nat46Gateway.interface}
         uses += (use for interface, use in _addresses_and_routes(transport) if interface not in own)
     return uses
 

@@ -158,7 +158,7 @@ def path_of(
     prefix = next((box.mapping_prefix for box in boxes if box.mapping_prefix), _DMR)
     # The plan's checks refuse other subscribers of MAP-T.
     rule = subscribers if isinstance(subscribers, MapRule) else None
-    domains = _MapDomains(kinds, played, rule, ones, prefix)
+    domains = _MapDomains(kinds, played, rule, ones, prefix, all(box.takes_given_psid for box in boxes))
     carriers = _Carriers(softwires, domains)
     seen_left = _left_networks(ends, carriers, crossings)
     seen_right = _right_networks(ends, carriers, crossings)
@@ -256,14 +256,15 @@ class _Softwires:
 
 @dataclass(frozen=True)
 class _MapDomains:
-    """Holds which gateways are ends of MAP-T, which of the boxes the tester plays, and for each edge the address and
-    the ports of its one subscriber."""
+    """Holds which gateways are ends of MAP-T, which of the boxes the tester plays, for each edge the address and the
+    ports of its one subscriber, and whether all boxes take a PSID that is not among the EA bits."""
 
     kinds: Kinds
     played: tuple[bool, ...]
     subscribers: MapRule | None
     ones: dict[int, tuple[IPAddress, PortSet]]
     prefix: IPv6Network
+    psid_is_given: bool
 
     def rule(self, number: int) -> tuple[MapRule, int | None]:
         """Returns the rule of the domain that gateway `number` is an end of, and the number of its subscriber, if it is
@@ -274,7 +275,8 @@ class _MapDomains:
         address, ports = self.ones[edge]
         assert address.version == 4, "the frames before an edge are IPv4"
         own = IPv6Network(_SUBSCRIBER.format(edge))
-        return MapRule(own, IPv4Network(address), 0, ports.offset, ports.psid_length), ports.psid
+        ea_length, given = (0, ports.psid_length) if self.psid_is_given else (ports.psid_length, 0)
+        return MapRule(own, IPv4Network(address), ea_length, ports.offset, given), ports.psid
 
     def end(self, number: int, rights: Networks) -> MapDomain | None:
         """Returns the end of MAP-T that gateway `number` is, if it is one. `rights`: the right networks as its left

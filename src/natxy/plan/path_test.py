@@ -658,6 +658,32 @@ def test_a_domain_has_the_addresses_of_the_rfcs_examples() -> None:
     assert core.across(ip_address("2001:db8:1::1")) is None
 
 
+@pytest.mark.parametrize("ends", [("jool-mapt", "tester"), ("map-t", "nat46"), ("nat46", "map-t")])
+def test_gateways_that_are_not_told_a_psid_read_it_in_the_prefix(ends: tuple[str, str]) -> None:
+    experiment = chain(PORT_SET, *ends, **CONNECTED)
+    domains = [box.addresses.map_domain for box in experiment.path.boxes[1:]]
+    for domain in domains:
+        assert domain
+        # Behind a prefix of 64 bits: a longer one takes the place of the first bits of the identifier (RFC 7597 §6).
+        assert domain.rule == MapRule(IPv6Network("2001:2:0:5001::/64"), IPv4Network("100.64.1.1/32"), 4, 0)
+        assert [(each.ports.psid, str(each.prefix), str(each.address)) for each in domain.subscribers] == [
+            (3, "2001:2:0:5001:3000::/68", "2001:2:0:5001:3000:6440:101:3")
+        ]
+        assert str(domain.across(ip_address("2001:2:0:5001:3000:6440:101:3"))) == "100.64.1.1"
+    between = experiment.path.boxes[1].addresses.right, experiment.path.boxes[2].addresses.left
+    assert [[str(each) for each in link.behind] for link in between] == [
+        ["2001:2:0:64:c6:1300::/96", "2001:2:0:64:c6:1300::/88"], ["2001:2:0:5001:3000::/68"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("driver", ["nat46", "jool-mapt"])
+def test_a_core_that_computes_has_any_number_of_subscribers(driver: str) -> None:
+    own = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2::/40", "ea_length": 24}
+    domain = chain("tester", driver, subscribers=own).path.hops[0].addresses.map_domain
+    assert domain
+    assert domain.rule.subscriber_count == 1 << 24
+
+
 def test_a_ce_of_map_t_is_a_nat_and_an_edge_in_one_box() -> None:
     ports = {"psid": 3, "psid_length": 4, "offset": 4}
     ce = {"driver": "reference", "mode": "nat", "map_t": {}, "port_set": ports}

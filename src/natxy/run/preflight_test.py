@@ -76,6 +76,8 @@ def test_translators_too() -> None:
 @pytest.mark.parametrize(
     ("gateway", "remedy"),
     [
+        ("nat46", "build it from https://github.com/ayourtch/nat46"),
+        ("jool-mapt", "build Jool 4.2 from the branch mapt"),
         ({"driver": "jool-siit", "kernel": "own"}, "install it, e.g. `apt install jool-dkms`, or remove `kernel: own`"),
     ],
 )

@@ -43,7 +43,7 @@ echo '== tc'; tc -s qdisc show
 for each; do
   [ -e "/sys/class/net/$each/device" ] && {{ echo "== ethtool-$each"; ethtool -S "$each"; }}
 done
-for each in jool jool_siit; do
+for each in jool jool_siit jool_mapt; do
   [ -d "/sys/module/$each" ] && {{ echo "== $each"; $each -i natxy stats display --csv --no-headers; }}
 done
 [ -e /dev/pf ] && {{ echo '== pfctl'; pfctl -si; }}

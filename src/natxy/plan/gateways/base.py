@@ -75,6 +75,8 @@ class GatewayModel(PlanModel):
     """The kernel module that it needs and that a kernel may lack; None if there is none."""
     module_remedy: ClassVar[str] = ""
     """Says what to do where the module is missing."""
+    takes_given_psid: ClassVar[bool] = True
+    """False if, as an end of MAP-T, it can't be told a PSID that is not among the EA bits (RFC 7597 §5.1)."""
     tables_are_known: ClassVar[bool] = True
     """False if natxy does not know how long it keeps connections, how many, and in which ports."""
     usual_table_sizes: ClassVar[Mapping[str, int]] = {}

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from natxy.plan.gateways.base import GatewayModel, TableNeed, ports_per_destination
 from natxy.plan.gateways.command import CommandConfig
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
+from natxy.plan.gateways.jool_mapt import JoolMaptConfig
 from natxy.plan.gateways.linux import IptablesConfig, IptablesTarget, LinuxForwardConfig, NftablesConfig
+from natxy.plan.gateways.nat46 import Nat46Config
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 from natxy.plan.gateways.reference import Faults, ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -31,6 +33,9 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
         (IptablesConfig(), True, True, {None}),
         (JoolConfig(), True, False, {NAT64, NAT46}),
         (JoolSiitConfig(), False, False, {SIIT, NAT46, CLAT}),
+        # Ends of MAP-T are no gateways alone.
+        (Nat46Config(), False, False, set()),
+        (JoolMaptConfig(), False, False, set()),
         (OpenbsdPfConfig(), True, True, {None, NAT64, NAT46}),
         (OpenbsdPfConfig(enabled=False), False, False, {None}),
         (OpenbsdPfConfig(nat=False), True, False, {None}),

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from ipaddress import IPv6Network
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.model.addresses import EmbeddingPrefix
 from natxy.plan.model.terms import MapEnd, TranslationKind
+
+# More than any plan has: a rule's subscribers are no list.
+_BY_ARITHMETIC: Final = 1 << 32
 
 
 class MapEndModel(NeighborsModel):
@@ -23,3 +26,11 @@ class MapEndModel(NeighborsModel):
     @property
     def mapping_prefix(self) -> IPv6Network:
         return self.dmr
+
+
+class AlgorithmicMapEndModel(MapEndModel):
+    """One end of MAP-T by a kernel module that computes a subscriber's address and PSID from the mapping rule."""
+
+    takes_given_psid: ClassVar = False
+    most_subscribers: ClassVar = _BY_ARITHMETIC
+    most_port_ranges: ClassVar = _BY_ARITHMETIC
