@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Address
 from itertools import chain
 from typing import ClassVar, Final
 
-from natxy.addressing.map_rules import MapSubscriber, SubscriberRange
+from natxy.addressing.map_rules import SubscriberRange
 from natxy.addressing.port_sets import PortSet
-from natxy.addressing.softwire_tables import TableSubscriber
-from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
+from natxy.dut.linux.softwires import HOP_LIMIT, Binding, SoftwireEndGateway, binding_of_subscriber, bindings
 from natxy.errors import DutError
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 
@@ -24,16 +21,6 @@ _PORT_BITS: Final = 16
 _SHOWN_LINES: Final = 200
 # Both ways through the interface, and where the inner header has the subscriber's address.
 _WAYS: Final = {"egress": "dst", "ingress": "src"}
-
-
-@dataclass(frozen=True)
-class _Binding:
-    """Holds which addresses and ports belong to a softwire, by its other end; `number` tells its filters."""
-
-    number: int
-    far: IPv6Address
-    inner: IPv4Network
-    ports: PortSet
 
 
 class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
@@ -70,8 +57,8 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
         withdrawn, added = self.changes(without)
         changed = chain(
-            *(self._of_binding(_binding_of(one), "del") for each in withdrawn for one in each),
-            *(self._of_binding(_binding_of(one)) for each in added for one in each),
+            *(self._of_binding(binding_of_subscriber(one), "del") for each in withdrawn for one in each),
+            *(self._of_binding(binding_of_subscriber(one)) for each in added for one in each),
         )
         self.change("tc", changed, without)
 
@@ -89,28 +76,18 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
         yield from self.made_tunnel(self.tunnel)
         yield from (f"route replace {network} dev {self.tunnel}" for network in self.softwire.carries)
 
-    def _bindings(self) -> Iterator[_Binding]:
-        several = several_of(self.softwire)
-        if several is None:
-            own = self.config.port_set
-            ports = own.ports if own else PortSet()
-            for number, each in enumerate(self.softwire.carries):
-                yield _Binding(number, self.softwire.far, each, ports)
-            return
-        yield from (_binding_of(several.subscriber(number)) for number in range(several.subscriber_count))
-
     def _filters(self) -> Iterator[str]:
-        bindings = [*self._bindings()]
+        every = [*bindings(self.softwire, self.config.port_set)]
         yield f"qdisc add dev {self.tunnel} clsact"
         for way, inner in _WAYS.items():
             added = f"filter add dev {self.tunnel} {way} protocol"
-            for ports in _first_ports(bindings[0].ports, inner):
+            for ports in _first_ports(every[0].ports, inner):
                 yield f"{added} ip pref {_NOBODYS_PORTS} flower {ports} action drop"
             yield f"{added} all pref {_OTHERS} matchall action drop"
-        for each in bindings:
+        for each in every:
             yield from self._of_binding(each)
 
-    def _of_binding(self, each: _Binding, verb: str = "add") -> Iterator[str]:
+    def _of_binding(self, each: Binding, verb: str = "add") -> Iterator[str]:
         """Yields the commands that add a binding's filters or, by their handles, delete them."""
         own = self.softwire.own
         for way, inner in _WAYS.items():
@@ -122,10 +99,6 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
                 handle = each.number * len(_PROTOCOLS) + further
                 known = f"filter {verb} dev {self.tunnel} {way} protocol ip pref {_BINDINGS} handle {handle} flower"
                 yield known if verb == "del" else f"{known} {end}{inner}_ip {each.inner}{ports} action {action}"
-
-
-def _binding_of(subscriber: MapSubscriber | TableSubscriber) -> _Binding:
-    return _Binding(subscriber.number, subscriber.address, IPv4Network(subscriber.ipv4), subscriber.ports)
 
 
 def _own_ports(ports: PortSet, inner: str) -> Iterator[str]:

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, collapse_addresses
 from typing import Final
 
-from natxy.addressing.map_rules import MapRule, SubscriberRange
-from natxy.addressing.softwire_tables import Homes, SoftwireTable
+from natxy.addressing.map_rules import MapRule, MapSubscriber, SubscriberRange
+from natxy.addressing.port_sets import PortSet
+from natxy.addressing.softwire_tables import Homes, SoftwireTable, TableSubscriber
 from natxy.dut.base import Capability, ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
 from natxy.plan.model.addresses import Softwire
+from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd
 
 HOP_LIMIT: Final = 64
@@ -27,8 +31,34 @@ def several_of(softwire: Softwire) -> MapRule | SoftwireTable | None:
     several = softwire.subscribers
     if isinstance(several, Homes):
         # The plan's checks refuse them first.
-        raise PlanError("the kernel looks up an address alone, and does not keep homes with the same one apart")
+        raise PlanError("the core looks up an address alone, and does not keep homes with the same one apart")
     return several
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Holds which addresses and ports belong to a softwire, by its other end; `number` is its own."""
+
+    number: int
+    far: IPv6Address
+    inner: IPv4Network
+    ports: PortSet
+
+
+def bindings(softwire: Softwire, port_set: PortSetModel | None) -> Iterator[Binding]:
+    """Yields the bindings of all subscribers; `port_set` is that of one alone, who else has all ports."""
+    several = several_of(softwire)
+    if several is None:
+        ports = port_set.ports if port_set else PortSet()
+        networks = collapse_addresses(softwire.carries)
+        yield from (Binding(number, softwire.far, each, ports) for number, each in enumerate(networks))
+        return
+    yield from (binding_of_subscriber(several.subscriber(number)) for number in range(several.subscriber_count))
+
+
+def binding_of_subscriber(subscriber: MapSubscriber | TableSubscriber) -> Binding:
+    """Returns the binding of one of several subscribers."""
+    return Binding(subscriber.number, subscriber.address, IPv4Network(subscriber.ipv4), subscriber.ports)
 
 
 class SoftwireEndGateway(LinuxGateway[ConfigT]):

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from natxy.plan.checks.subscribers import networks_besides
 from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
+from natxy.plan.gateways.checking_core import CheckingCoreModel
 from natxy.plan.gateways.linux import NftablesConfig
-from natxy.plan.gateways.lwaftr import LwaftrConfig
 from natxy.plan.gateways.neighbors import NeighborsModel
 from natxy.plan.gateways.reference import ReferenceConfig
 from natxy.plan.model.addresses import WELL_KNOWN_SPACE
@@ -108,7 +108,7 @@ def _check_port_sets_of_cores(experiment: Experiment, at: Location) -> Iterator[
     for hop_at, hop in experiment.gateway.located_hops:
         if isinstance(hop, NftablesConfig):
             given = hop.port_set
-        if not isinstance(hop, LwaftrConfig) or hop.port_set is None:
+        if not isinstance(hop, CheckingCoreModel) or hop.port_set is None:
             continue
         if experiment.subscribers:
             text = "`subscribers` says which ports each has; remove one of the two"
