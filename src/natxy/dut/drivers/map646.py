@@ -7,8 +7,9 @@ import time
 from typing import Final
 
 from natxy.dut.limits import mapped_hosts
+from natxy.dut.linux.background import BackgroundProgram
 from natxy.dut.linux.tun import TunGateway
-from natxy.errors import DutError, GatewayMissingError
+from natxy.errors import DutError
 from natxy.plan.gateways.map646 import Map646Config
 from natxy.plan.model.addresses import IPNetwork
 
@@ -40,28 +41,28 @@ class Map646Gateway(TunGateway[Map646Config]):
 
     def install(self) -> None:
         """Starts map646. GatewayMissingError when the DUT does not have it."""
-        if self.transport.run(["which", self.config.program], check=False).returncode != 0:
-            raise GatewayMissingError(f"{self.config.program} not found ({self.transport.describe()}); {_REMEDY}")
+        self._background.check_installed()
         # A killed run may have left a map646 on a DUT that survives the run.
         self.uninstall()
-        conf, pid = f"{self.run_path}.conf", self.pid_file
-        self.transport.run(["tee", conf], input=self._settings)
-        # map646 stays in the foreground, which would block the transport.
-        background = ["start-stop-daemon", "--start", "--background", "--make-pidfile", "--pidfile", pid]
-        program = self.transport.run(["which", self.config.program]).stdout.strip()
-        self.transport.run([*background, "--startas", program, "--", "-c", conf])
+        self.transport.run(["tee", self._conf_file], input=self._settings)
+        self._background.start(["-c", self._conf_file])
         self._wait_for_interface()
         self.route_to_tun(self._routed)
 
     def uninstall(self) -> None:
-        conf, pid = f"{self.run_path}.conf", self.pid_file
-        stop = ["start-stop-daemon", "--stop", "--oknodo", "--retry", "2", "--remove-pidfile", "--pidfile", pid]
-        self.transport.run([*stop, "--name", self.program_name], check=False)
-        self.transport.run(["rm", "-f", conf, pid])
+        self._background.stop(self._conf_file)
 
     @property
     def program_name(self) -> str:
-        return self.config.program.rpartition("/")[2][:15]
+        return self._background.name
+
+    @property
+    def _background(self) -> BackgroundProgram:
+        return BackgroundProgram(self.transport, self.config.program, _REMEDY, self.run_path)
+
+    @property
+    def _conf_file(self) -> str:
+        return f"{self.run_path}.conf"
 
     def version(self) -> str:
         return f"map646 ({self.config.program}), {self.kernel()}"
@@ -73,5 +74,6 @@ class Map646Gateway(TunGateway[Map646Config]):
         deadline = time.monotonic() + _START_S
         while self.transport.run(["ip", "link", "show", self.tun], check=False).returncode != 0:
             if time.monotonic() > deadline:
-                raise DutError(f"{self.config.program} made no interface {self.tun} within {_START_S:g} s")
+                text = f"{self.config.program} made no interface {self.tun} within {_START_S:g} s"
+                raise DutError(f"{text}; it printed: {self._background.last_words()}")
             time.sleep(0.05)

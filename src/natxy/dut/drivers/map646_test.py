@@ -73,7 +73,7 @@ def test_command_lines_and_configuration(tmp_path: Path) -> None:
     ]
     assert dut.asked[-5:] == [
         "start-stop-daemon --start --background --make-pidfile --pidfile /run/natxy-map646-4026.pid "
-        "--startas /opt/map646 -- -c /run/natxy-map646-4026.conf",
+        "--output /run/natxy-map646-4026.log --startas /opt/map646 -- -c /run/natxy-map646-4026.conf",
         "ip link show tun646",
         "ip link set tun646 up txqueuelen 10000 mtu 1500",
         "ip route replace 2001:2:0:64::/96 dev tun646",
@@ -84,7 +84,7 @@ def test_command_lines_and_configuration(tmp_path: Path) -> None:
     assert dut.asked == [
         "start-stop-daemon --stop --oknodo --retry 2 --remove-pidfile "
         "--pidfile /run/natxy-map646-4026.pid --name map646",
-        "rm -f /run/natxy-map646-4026.conf /run/natxy-map646-4026.pid",
+        "rm -f /run/natxy-map646-4026.pid /run/natxy-map646-4026.log /run/natxy-map646-4026.conf",
     ]
 
 
