@@ -220,3 +220,11 @@ def test_a_box_that_does_not_decapsulate_has_a_route_to_the_host() -> None:
     # It lacks the route to the host as well, or alone.
     lacking = state(near=16, routes={Side.LEFT: Route(None, error="RTNETLINK answers: Network is unreachable")})
     assert "has no route to 198.19.0.2" in diagnose(replace(refused, after=lacking))
+
+
+def test_a_kernel_that_is_to_forward_nothing_is_no_cause() -> None:
+    kernels = after(forwards={4: False}, routes={Side.LEFT: Route(error="Network is unreachable")})
+    assert "does not forward" in diagnose(kernels)
+    found = diagnose(replace(kernels, after=kernels.state.without_kernel))
+    assert "does not forward" not in found
+    assert "no route" not in found

@@ -106,6 +106,11 @@ class DutState:
     drops: Mapping[str, int | None] = field(default_factory=dict)
     merging: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def without_kernel(self) -> DutState:
+        """Returns the state without what concerns only frames that the kernel forwards."""
+        return replace(self, forwards={}, strict=(), path_filter_drops=0, routes={}, routes_back={}, drops={})
+
 
 @dataclass(frozen=True)
 class Observed:

@@ -199,6 +199,8 @@ class ProbedPath:
     ) -> Observed:
         interfaces = place.gateway.interfaces
         near, far = (interfaces.left, interfaces.right)[:: 1 if side == Side.LEFT else -1]
+        if after and place.gateway.config.bypasses_kernel:
+            after = after.without_kernel
         sender, receiver = (place.left, place.right)[:: 1 if side == Side.LEFT else -1]
         return Observed(
             source=side,

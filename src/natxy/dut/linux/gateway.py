@@ -23,7 +23,7 @@ FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 
 
 class LinuxGateway(Gateway[ConfigT]):
-    """Forwards by the kernel.
+    """Forwards by the kernel, unless the settings say that the gateway bypasses it.
 
     A driver that does more than forward implements `install`, `uninstall`, `version` and `configuration`.
     """
@@ -39,7 +39,7 @@ class LinuxGateway(Gateway[ConfigT]):
         super().__post_init__()
         macs = self.config.neighbors if isinstance(self.config, NeighborsModel) else None
         self._chosen_cores: tuple[int, ...] | None = None
-        self._sysctls = dict.fromkeys(FORWARDING, "1")
+        self._sysctls = dict.fromkeys(FORWARDING, "0" if self.config.bypasses_kernel else "1")
         if self.interfaces.left == self.interfaces.right:
             # The kernel would tell the tester with every few frames that its other port is nearer.
             redirects = (
@@ -112,7 +112,7 @@ class LinuxGateway(Gateway[ConfigT]):
         self.clear()
         self.install()
         for name in FORWARDING:
-            self._write_sysctl(name, "1")
+            self._write_sysctl(name, self._sysctls[name])
         self.wait_ready()
 
     def describe(self) -> DutDescription:

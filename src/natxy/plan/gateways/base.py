@@ -71,6 +71,8 @@ class GatewayModel(PlanModel):
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False
     """True if its driver accepts any number of cores, because the user's commands assign them."""
+    bypasses_kernel: ClassVar[bool] = False
+    """True if it has its frames from the interfaces themselves, so that the kernel forwards none."""
     module: ClassVar[str | None] = None
     """The kernel module that it needs and that a kernel may lack; None if there is none."""
     module_remedy: ClassVar[str] = ""
