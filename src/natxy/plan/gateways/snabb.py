@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Snabb's lwAFTR."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from natxy.addressing.softwire_tables import MOST_IN_TABLE
+from natxy.plan.gateways.checking_core import MOST_RANGES_OF_ONE, CheckingCoreModel
+
+
+class SnabbBy(StrEnum):
+    """The sockets that Snabb has its frames from: AF_XDP (`xdp`), or raw ones (`raw`), which any interface has."""
+
+    XDP = "xdp"
+    RAW = "raw"
+
+
+class SnabbConfig(CheckingCoreModel):
+    """Snabb's lwAFTR, the core of lw4o6 or MAP-E. No distribution packages it, so the user builds it."""
+
+    untried: ClassVar[str | None] = (
+        "has never run Snabb itself, only written its configuration; look at that in the first report"
+    )
+    bypasses_kernel: ClassVar[bool] = True
+    tells_sides_by_interface: ClassVar = True
+    most_subscribers: ClassVar = MOST_IN_TABLE
+    most_port_ranges: ClassVar = MOST_IN_TABLE * MOST_RANGES_OF_ONE
+    driver: Literal["snabb"] = "snabb"
+    program: str = "snabb"
+    """Path on the DUT, or name on its PATH."""
+    by: SnabbBy = SnabbBy.XDP
+    """Sockets that Snabb has its frames from: `xdp`, or `raw` for interfaces without combined channels, such as a
+    lab's."""

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the driver for Snabb in a lab, where a script stands in for Snabb, and what it gives back."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from natxy.dut.drivers.snabb import gateway as snabb
+from natxy.dut.drivers.snabb.kept_links import KeptLinks
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.engine.messages.results import Verdict
+from natxy.errors import GatewayDiedError
+from natxy.probe.frames import send_probes
+from natxy.procedures.common.streams import neighbors_request, traffic_request
+from natxy.system.machine_sysctls import MachineSysctls
+from tests.support import needs
+from tests.support.chains import chain, experiment_of, set_up
+from tests.support.nat_bed import all_arrived, patiently
+from tests.support.snabb_stand_in import wrapper
+from tests.support.timing import wait_until
+from tests.support.undisturbed import repeated
+
+pytestmark = [*needs.LAB, needs.programs("start-stop-daemon")]
+
+FRAMES: Final = 100
+ALONE: Final = {"ipv4": "198.18.128.0/29"}
+SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4, "offset": 6}
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("subscribers", [ALONE, SHARED], ids=["alone", "shared"])
+@repeated
+def test_the_table_that_snabb_gets_is_that_of_the_testers_frames(
+    subscribers: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "snabb"
+    program.write_text(wrapper())
+    program.chmod(0o755)
+    own = {"driver": "snabb", "program": str(program), "by": "raw"}
+    experiment = experiment_of(gateway=chain("tester", own), subscribers=subscribers)
+    monkeypatch.setattr(snabb, "_RESOLVED_S", 1.0)
+    with set_up(experiment, tmp_path) as (_, gateway, engine):
+        gateway.wait_ready()
+        # The stand-in learns where to send from what it receives.
+        engine.resolve_neighbors(neighbors_request(experiment))
+        for passage in send_probes(engine, experiment):
+            assert passage.good, (passage, Path(next(Path("/run").glob("natxy-snabb-*.log"))).read_text())
+        result = engine.run_trial(patiently(traffic_request(experiment, 500.0, 7, frames=FRAMES)))
+        all_arrived(result)
+        assert result.verdict == Verdict.PASS, result.reason
+        assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
+        described = gateway.hops[0].describe()
+        assert described.version.startswith("snabb 0 (a stand-in)")
+        assert "softwire { ipv4 198.18.128.0; psid 0;" in described.configuration
+        gateway.check_alive()
+        [pid_file] = Path("/run").glob("natxy-snabb-*.pid")
+        pid = int(pid_file.read_text())
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists())
+        with pytest.raises(GatewayDiedError, match="its process snabb"):
+            gateway.check_alive()
+        gateway.remove()
+        assert not [*Path("/run").glob("natxy-snabb-*")]
+
+
+class MultiqueueNamespace(LocalTransport):
+    """A namespace whose interfaces have, as those of cards, channels that can be set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(MachineSysctls())
+        self._name = name
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        if argv[0] == "ethtool":
+            return CompletedCommand(tuple(argv), 0, "Combined:\t8\nCombined:\t4\n", "")
+        inside = ["ip", "netns", "exec", self._name, *argv]
+        return super().run(inside, input=input, timeout_s=timeout_s, check=check)
+
+
+@pytest.fixture
+def namespace() -> Iterator[MultiqueueNamespace]:
+    host = LocalTransport(MachineSysctls())
+    name = f"natxy-snabb-{os.getpid()}"
+    host.run(["ip", "netns", "add", name])
+    try:
+        made = MultiqueueNamespace(name)
+        made.run(["ip", "link", "add", "mtu", "9000", "name", "sixes", "type", "veth", "peer", "name", "fours"])
+        for line in (
+            "link set dev sixes up",
+            "link set dev fours up",
+            "address add 2001:2::1/64 dev sixes nodad",
+            "address add 198.19.0.1/24 dev fours",
+            "route add fd00::/8 via 2001:2::2 dev sixes",
+            "route add 203.0.113.0/24 via 198.19.0.2 dev fours metric 7",
+        ):
+            made.run(["ip", *line.split()])
+        yield made
+    finally:
+        with suppress(Exception):
+            host.run(["ip", "netns", "del", name])
+
+
+def test_interfaces_are_as_before_snabb_has_set_them_up(namespace: MultiqueueNamespace, tmp_path: Path) -> None:
+    """Does to the interfaces what `snabb lwaftr run --xdp` does (xdp_ifsetup in src/program/lwaftr/setup.lua)."""
+
+    def state() -> list[list[str]]:
+        shown = (["-brief", "address"], ["-4", "route"], ["-6", "route"], ["-oneline", "link"])
+        return [sorted(namespace.run(["ip", *each]).stdout.splitlines()) for each in shown]
+
+    links = KeptLinks(namespace, ("sixes", "fours"), str(tmp_path / "links"))
+    before = state()
+    links.keep()
+    for interface, own in (("sixes", "2001:2::1"), ("fours", "198.19.0.1")):
+        for change in ("down", "arp off", "multicast on", "mtu 1540", "up"):
+            namespace.run(["ip", "link", "set", "dev", interface, *change.split()])
+            if change == "down":
+                namespace.run(["ip", "address", "flush", "dev", interface])
+        namespace.run(["ip", "address", "add", own, "dev", interface])
+    assert state() != before
+    # Another process does it after a kill.
+    KeptLinks(namespace, ("sixes", "fours"), str(tmp_path / "links")).give_back()
+    assert state() == before
+    assert not [*tmp_path.iterdir()]
