@@ -29,7 +29,7 @@ _OF_THE_KERNEL: Final = re.compile(r"fe80:|ff00:|linkdown")
 _NAMESPACE: Final = re.compile(r"natxy-(\d+-\d+)-\S+")
 _OWNER: Final = re.compile(r"(?<=-)\d+-\d+")
 # The files of gateways have no owner in their names.
-_ON_DUT: Final = ("natxy-tayga", "natxy-map646", "natxy-jool", "natxy-snabb")
+_ON_DUT: Final = ("natxy-tayga", "natxy-map646", "natxy-jool", "natxy-snabb", "natxy-vpp")
 
 
 def machine_state(namespaces: Sequence[str] = (), owners: Collection[Owner] = ()) -> dict[str, Any]:

@@ -40,7 +40,7 @@ _COMMANDS: Final = """\
       # clear: [[conntrack, -F]]
       # count: [cat, /proc/sys/net/netfilter/nf_conntrack_count]"""
 # Of `make vm`.
-_NOT_IN_THE_IMAGE: Final = frozenset({"map646", "snabb"})
+_NOT_IN_THE_IMAGE: Final = frozenset({"map646", "snabb", "vpp"})
 NO_TRANSLATION: Final = "none"
 """Stands for traffic of one family, among translations."""
 # Longer than the slowest trial of these plans.

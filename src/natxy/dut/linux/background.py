@@ -19,18 +19,19 @@ class BackgroundProgram:
     """A program that stays in the foreground, which would block the transport.
 
     `program` is its path on the DUT or its name on the PATH, `remedy` says how to get it. The names of its files begin
-    with `path`.
+    with `path`. `process` is the name that the process gives itself, if it does not keep that of its program.
     """
 
     transport: Transport
     program: str
     remedy: str
     path: str
+    process: str = ""
 
     @property
     def name(self) -> str:
         """The name of the process as the kernel has it."""
-        return self.program.rpartition("/")[2][:_NAME_LENGTH]
+        return self.process or self.program.rpartition("/")[2][:_NAME_LENGTH]
 
     @property
     def pid_file(self) -> str:

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import ClassVar, Literal
 
 from natxy.addressing.softwire_tables import MOST_IN_TABLE
-from natxy.plan.gateways.checking_core import MOST_RANGES_OF_ONE, CheckingCoreModel
+from natxy.plan.gateways.checking_core import MOST_RANGES_OF_ONE
+from natxy.plan.gateways.relay import RelayModel
 
 
 class SnabbBy(StrEnum):
@@ -17,14 +18,12 @@ class SnabbBy(StrEnum):
     RAW = "raw"
 
 
-class SnabbConfig(CheckingCoreModel):
+class SnabbConfig(RelayModel):
     """Snabb's lwAFTR, the core of lw4o6 or MAP-E. No distribution packages it, so the user builds it."""
 
     untried: ClassVar[str | None] = (
         "has never run Snabb itself, only written its configuration; look at that in the first report"
     )
-    bypasses_kernel: ClassVar[bool] = True
-    tells_sides_by_interface: ClassVar = True
     most_subscribers: ClassVar = MOST_IN_TABLE
     most_port_ranges: ClassVar = MOST_IN_TABLE * MOST_RANGES_OF_ONE
     driver: Literal["snabb"] = "snabb"

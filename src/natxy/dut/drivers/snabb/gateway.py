@@ -4,21 +4,15 @@
 from __future__ import annotations
 
 import time
-from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
-from natxy.dut.base import Capability
 from natxy.dut.drivers.snabb.configuration import Port, configured
 from natxy.dut.drivers.snabb.kept_links import KeptLinks
-from natxy.dut.linux.background import BackgroundProgram
-from natxy.dut.linux.softwires import SoftwireEndGateway, bindings
-from natxy.dut.linux.tun import check_process, run_path
+from natxy.dut.linux.relay import RelayGateway
+from natxy.dut.linux.softwires import bindings
 from natxy.errors import PlanError
 from natxy.plan.gateways.snabb import SnabbBy, SnabbConfig
 
-_REMEDY: Final = (
-    "build it from https://github.com/snabbco/snabb (`make`) and give the path of src/snabb as the gateway's `program`"
-)
 # "Due to a combination of how Snabb uses packet buffers and a limitation of AF_XDP" (Snabb's src/apps/xdp/README.md).
 _MOST_XDP_MTU: Final = 3582
 # Snabb asks for the MAC address of a next hop every 3 s (its src/apps/ipv4/arp.lua), and drops frames until it has it.
@@ -27,7 +21,7 @@ _SHOWN_LINES: Final = 200
 _MOST_ADDRESSES: Final = 1 << 20
 
 
-class SnabbGateway(SoftwireEndGateway[SnabbConfig]):
+class SnabbGateway(RelayGateway[SnabbConfig]):
     """Runs `snabb lwaftr`, which has its frames from the interfaces themselves: the kernel forwards none meanwhile.
 
     Snabb answers for the DUT's addresses on the links, and sends all frames to the neighbour there.
@@ -36,13 +30,15 @@ class SnabbGateway(SoftwireEndGateway[SnabbConfig]):
     name = "snabb"
     summary = "Snabb's lwAFTR in user space, of your own build: the core of lw4o6 and MAP-E; untried"
     position = 7
-    # Its processes run on any core of the DUT.
-    capabilities: frozenset[Capability] = frozenset()
+    remedy: ClassVar[str] = (
+        "build it from https://github.com/snabbco/snabb (`make`) and give the path of src/snabb as the gateway's "
+        "`program`"
+    )
 
     @classmethod
     def programs(cls, config: SnabbConfig) -> dict[str, str]:
         ethtool = {"ethtool": "apt install ethtool"} if config.by == SnabbBy.XDP else {}
-        return super().programs(config) | ethtool | {config.program: _REMEDY}
+        return super().programs(config) | ethtool
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,20 +55,20 @@ class SnabbGateway(SoftwireEndGateway[SnabbConfig]):
 
     def install(self) -> None:
         """Starts Snabb. GatewayMissingError when the DUT does not have it."""
-        self._background.check_installed()
+        self.background.check_installed()
         # A killed run may have left a Snabb on a DUT that survives the run.
         self.uninstall()
         xdp = self.config.by == SnabbBy.XDP
-        self.transport.run(["tee", self._conf_file], input=self._settings())
+        self.transport.run(["tee", self.conf_file], input=self._settings())
         if xdp:
             self._links.keep()
-        name = self._path.rpartition("/")[2]
-        arguments = ["lwaftr", "run", "--name", name, "--conf", self._conf_file, *(["--xdp"] if xdp else [])]
-        self._background.start(arguments)
+        name = self.path.rpartition("/")[2]
+        arguments = ["lwaftr", "run", "--name", name, "--conf", self.conf_file, *(["--xdp"] if xdp else [])]
+        self.background.start(arguments)
 
     def uninstall(self) -> None:
         # Snabb keeps a compiled configuration beside the text.
-        self._background.stop(self._conf_file, f"{self._path}.o")
+        self.background.stop(self.conf_file, f"{self.path}.o")
         self._links.give_back()
 
     def wait_ready(self) -> None:
@@ -80,41 +76,21 @@ class SnabbGateway(SoftwireEndGateway[SnabbConfig]):
         time.sleep(_RESOLVED_S)
         self.check_alive()
 
-    def check_alive(self) -> None:
-        """Looks for the process."""
-        check_process(self.transport, self._background.name, self._background.pid_file, self.outer)
-
     def version(self) -> str:
         shown = self.transport.run([self.config.program, "--version"], check=False).stdout.splitlines()
         return f"{shown[0] if shown else 'Snabb'} ({self.config.program}), {self.kernel()}"
 
     def configuration(self) -> str:
-        shown = self.transport.run(["head", "-n", str(_SHOWN_LINES), self._conf_file]).stdout.rstrip()
-        return f"# {self._conf_file}, at most {_SHOWN_LINES} lines\n{shown}\n{super().configuration()}"
-
-    @cached_property
-    def _path(self) -> str:
-        """Returns the start of the names of Snabb's files."""
-        return run_path(self.transport, self.name)
-
-    @property
-    def _conf_file(self) -> str:
-        return f"{self._path}.conf"
-
-    @property
-    def _background(self) -> BackgroundProgram:
-        return BackgroundProgram(self.transport, self.config.program, _REMEDY, self._path)
+        shown = self.transport.run(["head", "-n", str(_SHOWN_LINES), self.conf_file]).stdout.rstrip()
+        return f"# {self.conf_file}, at most {_SHOWN_LINES} lines\n{shown}\n{super().configuration()}"
 
     @property
     def _links(self) -> KeptLinks:
-        return KeptLinks(self.transport, self.interfaces.names, f"{self._path}.links")
+        return KeptLinks(self.transport, self.interfaces.names, f"{self.path}.links")
 
     def _settings(self) -> str:
         left, right = self.interfaces.left, self.interfaces.right
-        internal = Port(left, self._mac(left), self.addresses.left)
-        external = Port(right, self._mac(right), self.addresses.right)
+        internal = Port(left, self.mac(left), self.addresses.left)
+        external = Port(right, self.mac(right), self.addresses.right)
         every = bindings(self.softwire, self.config.port_set)
         return configured(internal, external, self.addresses.mtu, self.softwire.own, every)
-
-    def _mac(self, interface: str) -> str:
-        return self.transport.run(["cat", f"/sys/class/net/{interface}/address"]).stdout.strip()

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
 from typing import Any
 
@@ -17,23 +16,14 @@ from natxy.addressing.port_sets import PortSet
 from natxy.addressing.softwire_tables import SoftwireTable
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.snabb.gateway import SnabbGateway
-from natxy.dut.transport.base import CompletedCommand
-from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, GatewayDiedError, GatewayMissingError, PlanError
 from natxy.plan.bindings.snabb import read_snabb
 from natxy.plan.gateways.snabb import SnabbBy, SnabbConfig
-from natxy.plan.model.addresses import AddressPlan, LinkAddresses, Softwire
 from natxy.plan.model.port_set import PortSetModel
-from natxy.plan.model.terms import SoftwireEnd
-from natxy.system.machine_sysctls import MachineSysctls
+from tests.support.relay_dut import CORE, EDGE, START, STOP, RelayDut, addresses_of
 
-LEFT = LinkAddresses(dut=ip_interface("2001:2::1/64"), tester=ip_interface("2001:2::2/64"))
-RIGHT = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24"))
-CORE = IPv6Address("2001:2:0:5000::2")
-EDGE = IPv6Address("2001:2:0:5000::1")
 PREFIX = IPv6Network("fd00:2:6::/48")
 PATH = "/run/natxy-snabb-4026"
-START = "start-stop-daemon --start --background --make-pidfile"
 CHANNELS = "Pre-set maximums:\nRX:\t\tn/a\nCombined:\t8\nCurrent hardware settings:\nRX:\t\tn/a\nCombined:\t4\n"
 # As a veth pair of Linux 6.18 says it.
 NO_CHANNELS = "Pre-set maximums:\nRX:\t\t2\nCombined:\tn/a\nCurrent hardware settings:\nRX:\t\t1\nCombined:\tn/a\n"
@@ -47,72 +37,31 @@ ROUTES = {
 }
 
 
-class MadeUpDut(LocalTransport):
-    """Records all commands of a DUT that has Snabb or not, and keeps the files that are written there."""
-
-    def __init__(self, channels: str = CHANNELS, *, installed: bool = True) -> None:
-        super().__init__(MachineSysctls())
-        self.asked: list[str] = []
-        self.batches: list[list[str]] = []
-        self.files: dict[str, str] = {}
-        self._channels = channels
-        self._installed = installed
-
-    def run(
-        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
-    ) -> CompletedCommand:
-        self.asked.append(" ".join(argv))
-        output, code = "", 0
-        match list(argv):
-            case ["which", program]:
-                output, code = f"/opt/{program}\n", 0 if self._installed else 1
-            case ["readlink", _]:
-                output = "net:[4026]\n"
-            case ["tee", file]:
-                self.files[file] = input or ""
-            case ["rm", "-f", *files]:
-                for file in files:
-                    self.files.pop(file, None)
-            case ["cat", "/sys/class/net/a/address"]:
-                output = "02:00:00:00:00:11\n"
-            case ["cat", "/sys/class/net/b/address"]:
-                output = "02:00:00:00:01:11\n"
-            case ["cat", file]:
-                output = "9000\n" if file.endswith("/mtu") else self.files.get(file, "")
-            case ["ethtool", "--show-channels", _]:
-                output = self._channels
-            case ["ip", "-oneline", "address", "show", "dev", name, *_]:
-                output = ADDRESSES if name == "a" else ""
-            case ["ip", "-4" | "-6" as family, "route", "show", "dev", name]:
-                output = ROUTES[family] if name == "a" else ""
-            case ["ip", "-force", "-batch", "-"]:
-                self.batches.append((input or "").splitlines())
-            case [_, "--version"]:
-                output = "snabb 2024.08 (abc)\nCopyright\n"
-            case ["uname", "-r"]:
-                output = "6.12\n"
-        return CompletedCommand(tuple(argv), code, output, "")
+def dut(channels: str = CHANNELS, *, installed: bool = True) -> RelayDut:
+    """Returns a DUT that has Snabb or not, and interfaces with addresses and routes of their own."""
+    outputs = {
+        "ethtool --show-channels": channels,
+        "ip -oneline address show dev a": ADDRESSES,
+        **{f"ip {family} route show dev a": routes for family, routes in ROUTES.items()},
+        "cat /sys/class/net/a/mtu": "9000\n",
+        "cat /sys/class/net/b/mtu": "9000\n",
+        "snabb --version": "snabb 2024.08 (abc)\nCopyright\n",
+    }
+    return RelayDut(outputs, installed=installed)
 
 
 def driver(
-    dut: MadeUpDut, several: MapRule | SoftwireTable | None = None, *, mtu: int = 1564, **own: Any
+    place: RelayDut, several: MapRule | SoftwireTable | None = None, *, mtu: int = 1564, **own: Any
 ) -> SnabbGateway:
-    softwire = Softwire(
-        end=SoftwireEnd.CORE,
-        own=CORE,
-        far=several.subscriber(0).address if several else EDGE,
-        carries=(several.ipv4 if several else IPv4Network("100.64.1.0/30"),),
-        subscribers=several,
-    )
-    addresses = AddressPlan(left=LEFT, right=RIGHT, softwire=softwire, mtu=mtu)
-    return SnabbGateway(SnabbConfig.model_validate(own), dut, DutInterfaces("a", "b"), addresses)
+    config = SnabbConfig.model_validate(own)
+    return SnabbGateway(config, place, DutInterfaces("a", "b"), addresses_of(several, mtu))
 
 
 def installed(several: MapRule | SoftwireTable | None = None, **own: Any) -> str:
     """Returns the configuration that a core writes."""
-    dut = MadeUpDut()
-    driver(dut, several, **own).install()
-    return dut.files[f"{PATH}.conf"]
+    place = dut()
+    driver(place, several, **own).install()
+    return place.files[f"{PATH}.conf"]
 
 
 def test_both_interfaces_their_neighbours_and_one_subscriber() -> None:
@@ -144,7 +93,7 @@ def test_it_is_ready_when_snabb_has_asked_for_its_neighbours(monkeypatch: pytest
     monkeypatch.setattr(time, "sleep", slept.append)
     monkeypatch.setattr(SnabbGateway, "_wait_up", lambda *_: None)
     with pytest.raises(GatewayDiedError, match="its process snabb"):
-        driver(MadeUpDut()).wait_ready()
+        driver(dut()).wait_ready()
     assert slept == [pytest.approx(4.0)]
 
 
@@ -177,31 +126,30 @@ def test_one_subscriber_has_the_port_set_of_the_plan() -> None:
 
 @pytest.mark.parametrize(("by", "option"), [(SnabbBy.XDP, " --xdp"), (SnabbBy.RAW, "")])
 def test_snabb_is_started_and_ended(by: SnabbBy, option: str) -> None:
-    dut = MadeUpDut()
-    core = driver(dut, by=by)
+    place = dut()
+    core = driver(place, by=by)
     core.install()
-    assert dut.asked[-1] == (
+    assert place.asked[-1] == (
         f"{START} --pidfile {PATH}.pid --output {PATH}.log --startas /opt/snabb "
         f"-- lwaftr run --name natxy-snabb-4026 --conf {PATH}.conf{option}"
     )
-    dut.asked.clear()
+    place.asked.clear()
     core.uninstall()
-    stop = "start-stop-daemon --stop --oknodo --retry 2 --remove-pidfile"
-    assert dut.asked[:2] == [
-        f"{stop} --pidfile {PATH}.pid --name snabb",
+    assert place.asked[:2] == [
+        f"{STOP} --pidfile {PATH}.pid --name snabb",
         f"rm -f {PATH}.pid {PATH}.log {PATH}.conf {PATH}.o",
     ]
-    assert dut.files == {}
+    assert place.files == {}
 
 
 def test_what_snabb_changes_of_the_interfaces_is_given_back_by_another_process() -> None:
-    dut = MadeUpDut()
-    driver(dut).install()
-    assert dut.batches == []
-    driver(dut).uninstall()
-    assert "rm -rf /sys/fs/bpf/snabb/a" in dut.asked
-    assert "ethtool --set-channels b combined 4" in dut.asked
-    [given_back] = dut.batches
+    place = dut()
+    driver(place).install()
+    assert place.batches == []
+    driver(place).uninstall()
+    assert "rm -rf /sys/fs/bpf/snabb/a" in place.asked
+    assert "ethtool --set-channels b combined 4" in place.asked
+    [given_back] = place.batches
     assert [line for line in given_back if not line.startswith("#") and "dev a" in line] == [
         "link set dev a xdp off",
         "link set dev a down",
@@ -213,75 +161,75 @@ def test_what_snabb_changes_of_the_interfaces_is_given_back_by_another_process()
         "route replace 203.0.113.0/24 via 192.0.2.2 dev a",
         "route replace fd00::/8 via 2001:2::2 metric 1024 pref medium dev a",
     ]
-    assert dut.files == {}
+    assert place.files == {}
     # There is nothing left to give back.
-    driver(dut).uninstall()
-    assert len(dut.batches) == 1
+    driver(place).uninstall()
+    assert len(place.batches) == 1
 
 
 def test_a_second_set_up_gives_back_first_what_a_killed_run_has_left() -> None:
-    dut = MadeUpDut()
-    driver(dut).install()
-    driver(dut).install()
-    assert len(dut.batches) == 1
-    assert f"{PATH}.links" in dut.files
+    place = dut()
+    driver(place).install()
+    driver(place).install()
+    assert len(place.batches) == 1
+    assert f"{PATH}.links" in place.files
 
 
 def test_raw_sockets_change_no_interface() -> None:
-    dut = MadeUpDut(NO_CHANNELS)
-    core = driver(dut, by=SnabbBy.RAW)
+    place = dut(NO_CHANNELS)
+    core = driver(place, by=SnabbBy.RAW)
     core.install()
     core.uninstall()
-    assert not any(command.startswith("ethtool") for command in dut.asked)
-    assert dut.batches == []
+    assert not any(command.startswith("ethtool") for command in place.asked)
+    assert place.batches == []
     assert "ethtool" not in SnabbGateway.programs(core.config)
 
 
 def test_interfaces_that_snabb_cannot_set_up_are_named() -> None:
-    dut = MadeUpDut(NO_CHANNELS)
+    place = dut(NO_CHANNELS)
     with pytest.raises(DutError, match=r"a has no combined channels.* give the gateway `by: raw`"):
-        driver(dut).install()
-    assert not any(command.startswith(START) for command in dut.asked)
+        driver(place).install()
+    assert not any(command.startswith(START) for command in place.asked)
 
 
 def test_without_snabb() -> None:
-    dut = MadeUpDut(installed=False)
+    place = dut(installed=False)
     with pytest.raises(
         GatewayMissingError, match=r"snabb not found .*; build it from https://github.com/snabbco/snabb"
     ):
-        driver(dut).install()
-    assert dut.files == {}
+        driver(place).install()
+    assert place.files == {}
 
 
 def test_a_snabb_that_ended_is_named() -> None:
     with pytest.raises(GatewayDiedError, match="its process snabb"):
-        driver(MadeUpDut(), program="/opt/snabb").check_alive()
+        driver(dut(), program="/opt/snabb").check_alive()
 
 
 def test_packets_longer_than_snabb_takes_from_af_xdp() -> None:
     with pytest.raises(PlanError, match="at most 3,582 bytes from AF_XDP, and the links' MTU is 9,000"):
-        driver(MadeUpDut(), mtu=9000)
-    driver(MadeUpDut(), mtu=9000, by=SnabbBy.RAW)
+        driver(dut(), mtu=9000)
+    driver(dut(), mtu=9000, by=SnabbBy.RAW)
 
 
 def test_more_addresses_than_a_table_can_have() -> None:
     large = MapRule(PREFIX, IPv4Network("10.0.0.0/8"), 0)
     with pytest.raises(PlanError, match="a softwire for each of the left side's 16,777,216 addresses"):
-        driver(MadeUpDut(), large)
+        driver(dut(), large)
 
 
 def test_the_report_has_the_version_and_the_configuration() -> None:
-    dut = MadeUpDut()
-    core = driver(dut)
+    place = dut()
+    core = driver(place)
     assert core.version() == "snabb 2024.08 (abc) (snabb), Linux 6.12"
     core.configuration()
-    assert f"head -n 200 {PATH}.conf" in dut.asked
+    assert f"head -n 200 {PATH}.conf" in place.asked
 
 
 def test_the_kernel_forwards_nothing_either_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    dut = MadeUpDut()
-    core = driver(dut)
+    place = dut()
+    core = driver(place)
     monkeypatch.setattr(SnabbGateway, "wait_ready", lambda _: None)
     core.restart()
-    written = [command for command in dut.asked if command.startswith("sysctl -qw")]
+    written = [command for command in place.asked if command.startswith("sysctl -qw")]
     assert set(written) == {"sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv6.conf.all.forwarding=0"}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for `snabb`: a relay of a few frames by raw sockets, which knows no more than the configuration says."""
+"""Stands in for `snabb` and `vpp`: a relay of a few frames by raw sockets, which knows no more than their configuration
+says."""
 
 from __future__ import annotations
 
@@ -8,24 +9,36 @@ import selectors
 import socket
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
+from natxy.addressing.map_rules import MapRule
 from natxy.addressing.port_sets import psid_of
+from natxy.plan.bindings.lines import TableReader
 from natxy.plan.bindings.snabb import read_snabb
+from natxy.plan.bindings.vpp import read_vpp
 
 ETHERNET, OUTER = 14, 40
 IPV4, IPV6 = b"\x08\x00", b"\x86\xdd"
 BUFFER_BYTES = 4_000_000
 
 
-def wrapper() -> str:
-    """Returns a script that can be called `snabb`, whose process has this name then."""
+# Returns the end of the softwire that an address and a port belong to; None if nobody has them.
+Lookup = Callable[[IPv4Address, int], IPv6Address | None]
+
+
+def script(folder: Path, name: str) -> Path:
+    """Makes a program of this name in a folder, whose process has this name then."""
     # It starts in another folder.
     paths = [str(Path(path).resolve()) for path in sys.path]
-    return f"#!{sys.executable}\nimport sys\nsys.path[:] = {paths}\nfrom {__name__} import main\nmain()\n"
+    program = folder / name
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path[:] = {paths}\nfrom {__name__} import {name}\n{name}()\n"
+    )
+    program.chmod(0o755)
+    return program
 
 
 @dataclass
@@ -37,8 +50,7 @@ class Port:
     hop: bytes = bytes(6)
 
     @classmethod
-    def of(cls, interface: str, block: str) -> Port:
-        [own] = re.findall(r"\bmac (\S+);", block)
+    def of(cls, interface: str, own: str) -> Port:
         opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         opened.bind((interface, 0))
@@ -50,17 +62,13 @@ class Port:
 
 @dataclass
 class Relay:
-    ends: Mapping[tuple[IPv4Address, int], IPv6Address]
+    lookup: Lookup
     core: bytes
-    psid_length: int
-    offset: int
     internal: Port
     external: Port
 
     def end(self, address: bytes, port: bytes) -> bytes | None:
-        """Returns the end of the softwire that an address and a port belong to."""
-        psid = psid_of(int.from_bytes(port), self.psid_length, self.offset)
-        found = self.ends.get((IPv4Address(address), psid))
+        found = self.lookup(IPv4Address(address), int.from_bytes(port))
         return found.packed if found else None
 
     def from_internet(self, packet: bytes) -> None:
@@ -93,7 +101,21 @@ class Relay:
                         take(frame[ETHERNET:])
 
 
-def main() -> None:
+def of_table(table: TableReader) -> Lookup:
+    return lambda address, port: table.ends.get((address, psid_of(port, table.psid_length or 0, table.offset or 0)))
+
+
+def of_rule(rule: MapRule) -> Lookup:
+    def lookup(address: IPv4Address, port: int) -> IPv6Address | None:
+        try:
+            return rule.subscriber_of(address, port).address
+        except ValueError:
+            return None
+
+    return lookup
+
+
+def snabb() -> None:
     if sys.argv[1:] == ["--version"]:
         print("snabb 0 (a stand-in)")
         return
@@ -104,9 +126,33 @@ def main() -> None:
     assert table.core
     ports = []
     for device, block in (("device", "internal"), ("external-device", "external")):
-        interface = re.search(rf' {device} "(\S+)";', settings)
-        own = re.search(rf"{block}-interface {{ ip .*", settings)
-        assert interface
-        assert own
-        ports.append(Port.of(interface[1], own[0]))
-    Relay(table.ends, table.core.packed, table.psid_length or 0, table.offset or 0, *ports).run()
+        [interface] = re.findall(rf' {device} "(\S+)";', settings)
+        [own] = re.findall(rf"{block}-interface {{ ip \S+; mac (\S+);", settings)
+        ports.append(Port.of(interface, own))
+    Relay(of_table(table), table.core.packed, *ports).run()
+
+
+def vpp() -> None:
+    Path("/proc/self/comm").write_text("vpp_main", encoding="ascii")
+    startup = Path(sys.argv[sys.argv.index("-c") + 1]).read_text(encoding="utf-8")
+    [(cli, file)] = re.findall(r"cli-listen (\S+) exec (\S+) ", startup)
+    commands = Path(file).read_text(encoding="utf-8")
+    ports = [Port.of(*each) for each in re.findall(r"create host-interface name (\S+) hw-addr (\S+)", commands)]
+    rule = re.search(r"ip4-pfx (\S+) ip6-pfx (\S+) ip6-src (\S+) ea-bits-len ([1-9]\d*) psid-offset (\d+)", commands)
+    if rule:
+        mapping = MapRule(IPv6Network(rule[2]), IPv4Network(rule[1]), int(rule[4]), int(rule[5]))
+        lookup, core = of_rule(mapping), IPv6Address(rule[3])
+    else:
+        table = read_vpp(commands)
+        assert table.core
+        lookup, core = of_table(table), table.core
+    Path(cli).touch()
+    Relay(lookup, core.packed, *ports).run()
+
+
+def vppctl() -> None:
+    assert sys.argv[1] == "-s"
+    if not Path(sys.argv[2]).exists():
+        print("connect: No such file or directory")
+    else:
+        print("vpp v0 (a stand-in)" if sys.argv[3:] == ["show", "version"] else "[0] ip4-pfx")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the driver for Snabb in a lab, where a script stands in for Snabb, and what it gives back."""
+"""Tests the drivers for Snabb and VPP in a lab, where scripts stand in for them, and what the first gives back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,57 +19,71 @@ from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
 from natxy.engine.messages.results import Verdict
 from natxy.errors import GatewayDiedError
+from natxy.plan.bindings.csv_table import as_csv
 from natxy.probe.frames import send_probes
 from natxy.procedures.common.streams import neighbors_request, traffic_request
 from natxy.system.machine_sysctls import MachineSysctls
 from tests.support import needs
 from tests.support.chains import chain, experiment_of, set_up
 from tests.support.nat_bed import all_arrived, patiently
-from tests.support.snabb_stand_in import wrapper
+from tests.support.relay_stand_in import script
 from tests.support.timing import wait_until
 from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.programs("start-stop-daemon")]
 
 FRAMES: Final = 100
-ALONE: Final = {"ipv4": "198.18.128.0/29"}
 SHARED: Final = {"ipv4": "198.18.128.0/30", "ea_length": 4, "offset": 6}
+TABLE: Final = {
+    "table": as_csv({(IPv4Address("198.18.128.3"), psid): IPv6Address(f"fd00::{7 - psid}") for psid in range(4)}),
+    "psid_length": 2,
+    "offset": 0,
+}
+SNABB: Final = {"driver": "snabb", "by": "raw"}
+VPP: Final = {"driver": "vpp"}
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("subscribers", [ALONE, SHARED], ids=["alone", "shared"])
+@pytest.mark.parametrize(
+    ("own", "subscribers", "shown"),
+    [
+        (SNABB, SHARED, "softwire { ipv4 198.18.128.0; psid 3;"),
+        (VPP, SHARED, "map add domain ip4-pfx 198.18.128.0/30"),
+        (VPP, TABLE, "map add rule index 0 psid 3 ip6-dst fd00::4"),
+    ],
+    ids=["snabb", "vpp, a rule", "vpp, a table"],
+)
 @repeated
-def test_the_table_that_snabb_gets_is_that_of_the_testers_frames(
-    subscribers: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_a_relay_is_told_is_what_the_tester_sends(
+    own: dict[str, Any], subscribers: dict[str, Any], shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "snabb"
-    program.write_text(wrapper())
-    program.chmod(0o755)
-    own = {"driver": "snabb", "program": str(program), "by": "raw"}
-    experiment = experiment_of(gateway=chain("tester", own), subscribers=subscribers)
+    name = own["driver"]
+    program = script(tmp_path, name)
+    script(tmp_path, "vppctl")
+    experiment = experiment_of(gateway=chain("tester", own | {"program": str(program)}), subscribers=subscribers)
     monkeypatch.setattr(snabb, "_RESOLVED_S", 1.0)
     with set_up(experiment, tmp_path) as (_, gateway, engine):
         gateway.wait_ready()
         # The stand-in learns where to send from what it receives.
         engine.resolve_neighbors(neighbors_request(experiment))
         for passage in send_probes(engine, experiment):
-            assert passage.good, (passage, Path(next(Path("/run").glob("natxy-snabb-*.log"))).read_text())
+            assert passage.good, passage
         result = engine.run_trial(patiently(traffic_request(experiment, 500.0, 7, frames=FRAMES)))
         all_arrived(result)
         assert result.verdict == Verdict.PASS, result.reason
         assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
         described = gateway.hops[0].describe()
-        assert described.version.startswith("snabb 0 (a stand-in)")
-        assert "softwire { ipv4 198.18.128.0; psid 0;" in described.configuration
+        assert "(a stand-in)" in described.version
+        assert shown in described.configuration
         gateway.check_alive()
-        [pid_file] = Path("/run").glob("natxy-snabb-*.pid")
+        [pid_file] = Path("/run").glob(f"natxy-{name}-*.pid")
         pid = int(pid_file.read_text())
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not Path(f"/proc/{pid}").exists())
-        with pytest.raises(GatewayDiedError, match="its process snabb"):
+        with pytest.raises(GatewayDiedError, match=f"its process {name}"):
             gateway.check_alive()
         gateway.remove()
-        assert not [*Path("/run").glob("natxy-snabb-*")]
+        assert not [*Path("/run").glob(f"natxy-{name}-*")]
 
 
 class MultiqueueNamespace(LocalTransport):

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the commands that make a border relay of VPP by its plugin `map`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network, IPv6Address
+
+from natxy.addressing.map_rules import MapRule
+from natxy.dut.linux.softwires import Binding
+from natxy.plan.model.addresses import LinkAddresses
+
+_HOST_BITS = {4: 32, 6: 128}
+
+
+def port_commands(interface: str, mac: str, link: LinkAddresses) -> Iterator[str]:
+    """Yields the commands for a socket (AF_PACKET) on a Linux interface, with its addresses and routes."""
+    port = port_of(interface)
+    yield f"create host-interface name {interface} hw-addr {mac}"
+    yield f"set interface state {port} up"
+    yield f"set interface ip address {port} {link.dut}"
+    yield from (f"ip route add {network} via {link.tester.ip} {port}" for network in link.routes)
+    yield f"map interface {port}"
+
+
+def port_of(interface: str) -> str:
+    """Returns VPP's name for a socket on a Linux interface."""
+    return f"host-{interface}"
+
+
+def rule_commands(rule: MapRule, core: IPv6Address) -> list[str]:
+    """Returns the command for the domain of a mapping rule, whose subscribers VPP computes."""
+    offset = rule.offset if rule.psid_length else 0
+    return [
+        f"map add domain ip4-pfx {rule.ipv4} ip6-pfx {rule.ipv6} ip6-src {core} ea-bits-len {rule.ea_length} "
+        f"psid-offset {offset} psid-len {rule.psid_length}"
+    ]
+
+
+def table_commands(bindings: Iterable[Binding], core: IPv6Address) -> Iterator[str]:
+    """Yields the commands for a domain for each address, with a rule for each of its PSIDs.
+
+    VPP numbers the domains from 0 on.
+    """
+    domains: dict[IPv4Network, int] = {}
+    for each in bindings:
+        ports = each.ports
+        if ports.psid_length == 0:
+            domains[each.inner] = len(domains)
+            yield _domain(each.inner, f"{each.far}/{_HOST_BITS[6]}", core)
+            continue
+        for address in each.inner.subnets(new_prefix=_HOST_BITS[4]):
+            if address not in domains:
+                domains[address] = len(domains)
+                yield _domain(address, "::/0", core, ports.offset, ports.psid_length)
+            yield f"map add rule index {domains[address]} psid {ports.psid} ip6-dst {each.far}"
+
+
+def _domain(address: IPv4Network, ends: str, core: IPv6Address, offset: int = 0, psid_length: int = 0) -> str:
+    return (
+        f"map add domain ip4-pfx {address} ip6-pfx {ends} ip6-src {core} ea-bits-len 0 psid-offset {offset} "
+        f"psid-len {psid_length}"
+    )
