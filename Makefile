@@ -38,7 +38,7 @@ UBSAN := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 .PHONY: help help-all setup setup-dev packages packages-python packages-demo packages-dev packages-deb packages-jool packages-vm \
 	packages-aarch64 engine engine-programs engine-tests portable portable-test aarch64-test man deb deb-test \
-	made-deb install-test release container container-test jool vm demo demo-setup test test-fresh test-long test-alone cards \
+	made-deb install-test release container container-test jool vm demo demo-setup test test-fresh test-long test-alone test-more cards \
 	faults lint lint-python lint-engine format instrumented built-sanitize built-tsan built-fuzz sanitize tsan fuzz \
 	kills mutants soak bench profile docs docs-site docs-site-test gallery clean
 .DELETE_ON_ERROR:
@@ -136,6 +136,10 @@ test-long: setup-dev jool vm ## run tests that take longer: kills, siitperf's pr
 
 test-alone: setup-dev ### run the tests that other programs would disturb: calibration, siitperf's scripts beside plans, a real table
 	@tools/test.sh alone
+
+test-more: setup-dev jool vm ### run the tests that show with other inputs what quicker tests show: half an hour
+	@ninja -C build/engine --quiet task_bench
+	@tools/test.sh more
 
 cards: setup-dev vm portable-x86-64-v3 ### drive PCI network cards, which QEMU emulates, by DPDK's own drivers: half an hour
 	@tools/test.sh cards

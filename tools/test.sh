@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests: `tools/test.sh short` those of a few seconds, `tools/test.sh long` those of minutes, `tools/test.sh
-# alone` those that other programs would disturb, `tools/test.sh cards` those of PCI network cards, `tools/test.sh
-# faults` those that break a DUT behind ssh, and `tools/test.sh kills` those that end natxy at every change it makes.
+# alone` those that other programs would disturb, `tools/test.sh more` those that show with other inputs what quicker ones
+# show, `tools/test.sh cards` those of PCI network cards, `tools/test.sh faults` those that break a DUT behind ssh, and
+# `tools/test.sh kills` those that end natxy at every change it makes.
 # Ends with their counts. JUnit files stay in build/tests.
 #
 # Tests run beside each other, on machines that may be shared. Up to three tests that failed run again, one at a time,
@@ -97,7 +98,7 @@ run_again() {
 }
 
 short_tests() {
-	local markers="not long and not kills and not fuzz and not cards and not faults"
+	local markers="not long and not more and not kills and not fuzz and not cards and not faults"
 	expect engine
 	start_parallel parallel "$markers"
 	echo "== GoogleTest"
@@ -108,25 +109,26 @@ short_tests() {
 }
 
 long_tests() {
-	local markers="long and not alone and not kills and not fuzz"
+	local markers="long and not more and not alone and not kills and not fuzz"
 	start_parallel long-parallel "$markers"
 	run_labs long "$markers" 2
 	await_parallel long-parallel
 	run_again
 }
 
-# Runs the tests of a marker whose name is that of the verb.
+# marked_tests NAME [MARKERS]: runs the tests of these markers, by default of the one that is the verb's name.
 marked_tests() {
 	expect "$1"
-	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "$1" || failed+=("pytest, $1")
+	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -m "${2:-$1}" || failed+=("pytest, $1")
 }
 
 trap finish EXIT
 case ${1-} in
 short | long) "$1_tests" ;;
-alone | cards | faults | kills) marked_tests "$1" ;;
+alone) marked_tests alone "alone and not more" ;;
+more | cards | faults | kills) marked_tests "$1" ;;
 *)
-	echo "usage: $0 short|long|alone|cards|faults|kills" >&2
+	echo "usage: $0 short|long|alone|more|cards|faults|kills" >&2
 	exit 2
 	;;
 esac

@@ -278,6 +278,7 @@ for count in range(1, 10**6):
 LATE_S: Final = 0.012
 
 
+@pytest.mark.more
 @repeated
 def test_a_gateway_that_stops_again_and_again(tmp_path: Path) -> None:
     folder = Path(tempfile.mkdtemp(dir=tmp_path))

@@ -96,7 +96,9 @@ SCENES: Final = {
         "{kind: lab}", f"gateway: {{driver: chain, gateways: [{HOP}, nftables]}}, {NAT}"
     ),
     "lab with a softwire": Scene("{kind: lab}", f"{DS_LITE}, {NAT}"),
-    "lab with MAP-T": Scene("{kind: lab}", f"{MAP_T}, {NAT}", marks=[needs.TUN, needs.programs("tayga")]),
+    "lab with MAP-T": Scene(
+        "{kind: lab}", f"{MAP_T}, {NAT}", marks=[needs.TUN, needs.programs("tayga"), pytest.mark.more]
+    ),
     "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
     "lab with a daemon": Scene(
         "{kind: lab}", f"gateway: tayga, translation: siit, {SEARCH}", marks=[needs.TUN, needs.programs("tayga")]

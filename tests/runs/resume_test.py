@@ -27,7 +27,7 @@ from natxy.run.resume_test import comparable
 from natxy.run.run import resume_plan, run_plan
 from tests.support.trials import Kept, begun, kept_trials
 
-KILLS: Final = 40
+KILLS: Final = 20
 
 PLAN: Final[dict[str, Any]] = {
     "name": "p",

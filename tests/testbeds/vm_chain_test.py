@@ -115,7 +115,7 @@ def passed(lab: VmLab, experiment: Experiment, engine: EngineClient, number: int
 @pytest.mark.parametrize(
     ("gateways", "own", "edge", "host", "hops"),
     [
-        ((TUNNEL, TUNNEL), {}, 0, "198.18.0.2", (1, 1)),
+        pytest.param((TUNNEL, TUNNEL), {}, 0, "198.18.0.2", (1, 1), marks=pytest.mark.more),
         # DS-Lite, and lw4o6 or MAP-E. The inner packet loses a hop in each gateway before the link, both ways.
         ((TUNNEL, TUNNEL, "nftables"), CONNECTED, 0, "10.0.0.2", (1, 2)),
         ((CUSTOMER, TUNNEL, RELAY), CONNECTED, 1, "100.64.1.1", (2, 1)),
@@ -194,9 +194,9 @@ SIX_BITS: Final = {
 @pytest.mark.parametrize(
     ("core", "own", "spoofed"),
     [
-        ("lwaftr", {"subscribers": {}}, 0),
+        pytest.param("lwaftr", {"subscribers": {}}, 0, marks=pytest.mark.more),
         ("lwaftr", SIX_BITS, 0),
-        (TUNNEL, {"subscribers": SHARED | {"offset": 0}}, 16),
+        pytest.param(TUNNEL, {"subscribers": SHARED | {"offset": 0}}, 16, marks=pytest.mark.more),
         (TUNNEL, SIX_BITS, 16),
     ],
     ids=["an address each", "six bits before the PSID", "ports of theirs", "a thousand rules"],
@@ -251,7 +251,12 @@ def state_of(place: Transport) -> list[str]:
 
 @pytest.mark.parametrize(
     ("core", "own"),
-    [(TUNNEL, {}), ("lwaftr", {}), ("lwaftr", {"subscribers": SHARED | {"offset": 0}}), (TUNNEL, SIX_BITS)],
+    [
+        pytest.param(TUNNEL, {}, marks=pytest.mark.more),
+        ("lwaftr", {}),
+        ("lwaftr", {"subscribers": SHARED | {"offset": 0}}),
+        (TUNNEL, SIX_BITS),
+    ],
     ids=["one", "one that is checked", "shared", "a thousand rules"],
 )
 def test_another_object_gives_everything_back(core: str | dict[str, Any], own: dict[str, Any], machine: VmLab) -> None:
