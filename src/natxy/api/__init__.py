@@ -28,7 +28,7 @@ _HOMES: Final = {
     "Listeners": "natxy.events.listener",
     "NatxyError": "natxy.errors",
     "PlanError": "natxy.errors",
-    "ResolvedPlan": "natxy.plan.experiment",
+    "ResolvedPlan": "natxy.plan.resolved_plan",
     "RunListener": "natxy.events.listener",
     "RunReader": "natxy.results.reader",
     "RunRecord": "natxy.results.records",

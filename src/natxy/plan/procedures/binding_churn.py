@@ -18,7 +18,7 @@ class BindingChurnConfig(DuringTraffic):
     changed: Share = 0.25
     """Subscribers whose bindings are withdrawn, and as many whose bindings are added, as a share of all."""
 
-    list_position: ClassVar = 545
+    list_position: ClassVar = 550
     summary: ClassVar = "what a change of bindings costs old, new and unchanged softwires (RFC 7596 §6.1)"
     figures: ClassVar = (
         Figure("unchanged_lost", "Frames of unchanged softwires lost", Unit.FRAMES, more_is_better=False),

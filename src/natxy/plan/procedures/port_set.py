@@ -25,7 +25,7 @@ class PortSetConfig(ProcedureDeclaration):
     destinations: Annotated[int, Field(ge=2, le=64)] = 4
     """Destinations, which are ports of the right host, of the second number of connections."""
 
-    list_position: ClassVar = 550
+    list_position: ClassVar = 560
     summary: ClassVar = "how many connections a subscriber's port set gives, and in which ports (RFC 7597 §5.1)"
     figures: ClassVar = (
         Figure("connections", "Connections to one destination", Unit.CONNECTIONS),

@@ -38,8 +38,10 @@ OTHERS: Final = {
     "reference": "memif",
     "simulated": "simulated",
     "wire": "loop",
-    "{driver: chain, gateways: [tester, softwire]}": "lab",
-    "{driver: chain, gateways: [tester, map-t]}": "lab",
+    **{
+        f"{{driver: chain, gateways: [tester, {core}]}}": "lab"
+        for core in ("softwire", "snabb", "vpp", "map-t", "nat46", "jool-mapt")
+    },
 }
 OTHER_PLANS: Final = {
     driver: (
