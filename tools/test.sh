@@ -21,6 +21,9 @@ files=()
 failed=()
 disturbed=()
 parallel=
+# The files that take longest come first, so that no process has one left when all others have ended.
+readonly slowest=(tests/testbeds/vm_{chain_,}test.py tests/gateways/chain_test.py tests/testbeds/standing_lab_test.py
+	tests/runs/{given_back,run,causes}_test.py tests/testbeds/{hardware,vlan}_test.py)
 # Each process reads the files of all tests that it may get, which takes a core for seconds.
 mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
 	'needs\.LAB|mark\.lab\b' src siitperf tests)
@@ -68,7 +71,7 @@ run_labs() {
 	expect "$1"
 	echo "== pytest: tests with a lab or real frames"
 	.venv/bin/pytest --quiet --junit-xml="$results/$1.xml" -o cache_dir="$results/$1.cache" --numprocesses="$3" \
-		--dist=loadfile -m "lab and $2" "${labs[@]}"
+		--dist=loadfile --no-loadscope-reorder -m "lab and $2" "${slowest[@]}" "${labs[@]}"
 	ended "$1" $?
 }
 

@@ -88,6 +88,7 @@ def test_a_program_that_ends_is_named_with_how_far_it_came(tmp_path: Path) -> No
     assert found.repetitions[0].value is None
 
 
+@pytest.mark.more
 @needs.TUN
 def test_one_that_seems_to_be_alive_has_no_rate_either(tmp_path: Path) -> None:
     """Only frames tell that it ended, so that the last rate that passed is tried again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from natxy.cli import app
@@ -34,6 +35,7 @@ def test_a_report_has_no_violation_in_the_dark_and_narrow(tmp_path: Path) -> Non
     judge(write_report(RunReader(quickstart(tmp_path / "run"))), tmp_path, dark=True, width=500)
 
 
+@pytest.mark.more
 def test_a_report_of_sweeps_has_no_violation(tmp_path: Path) -> None:
     judge(write_report(RunReader(sweeps(tmp_path / "run"))), tmp_path, dark=True, width=1280)
 

@@ -97,7 +97,7 @@ SCENES: Final = {
     ),
     "lab with a softwire": Scene("{kind: lab}", f"{DS_LITE}, {NAT}"),
     "lab with MAP-T": Scene(
-        "{kind: lab}", f"{MAP_T}, {NAT}", marks=[needs.TUN, needs.programs("tayga"), pytest.mark.more]
+        "{kind: lab}", f"{MAP_T}, {NAT}", marks=[needs.TUN, needs.programs("tayga")]
     ),
     "lab with commands of the user's": Scene("{kind: lab}", f"{OWN}, {NAT}"),
     "lab with a daemon": Scene(
@@ -154,7 +154,11 @@ SCENES: Final = {
 
 
 # The scenes of `make test`; together they have every kind of entry.
-SHORT: Final = ("lab", "memif", "a DUT that is this machine", "a DUT behind ssh")
+SHORT: Final = ("lab", "a DUT behind ssh")
+LONG: Final = (
+    "lab with a softwire", "lab with commands of the user's", "lab with a daemon", "guest",
+    "a core of many behind ssh", "hosts on interfaces of this machine", "bench",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -261,7 +265,9 @@ class Bed:
 
 
 def _marks(name: str, scene: Scene) -> list[pytest.MarkDecorator]:
-    return [*scene.marks, *([] if name in SHORT else [pytest.mark.long])]
+    if name in SHORT:
+        return [*scene.marks]
+    return [*scene.marks, pytest.mark.long if name in LONG else pytest.mark.more]
 
 
 @pytest.fixture(params=[pytest.param(scene, id=name, marks=_marks(name, scene)) for name, scene in SCENES.items()])

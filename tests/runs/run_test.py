@@ -80,7 +80,7 @@ def disturbance(run: RunRecord) -> str:
     return ""
 
 
-@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("family", ["ipv4", pytest.param("ipv6", marks=pytest.mark.more)])
 def test_routers_and_nats_are_measured_and_nothing_stays(tmp_path: Path, family: str) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN.replace("FAMILY", family))

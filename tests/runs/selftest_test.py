@@ -52,7 +52,7 @@ def disturbed(folder: Path) -> str:
     ("medium", "ports", "driver"),
     [
         (["--medium", "memif"], "memif", "net_memif"),
-        pytest.param([], "veth", "net_af_xdp", marks=pytest.mark.long),
+        pytest.param([], "veth", "net_af_xdp", marks=pytest.mark.more),
     ],
     ids=["memif", "veth"],
 )

@@ -109,7 +109,7 @@ def words(verb: str, folder: Path) -> list[str]:
         ("watch", True),
         pytest.param("run lab", False, marks=needs.LAB),
         pytest.param("lab up", False, marks=needs.LAB),
-        pytest.param("selftest", False, marks=needs.LAB),
+        pytest.param("selftest", False, marks=[*needs.LAB, pytest.mark.more]),
         pytest.param("calibrate", False, marks=[*needs.LAB, needs.REFERENCE]),
         # QEMU leads to the guest's sshd.
         pytest.param("run vm", True, marks=[*needs.VM, *needs.LAB, pytest.mark.long]),

@@ -140,7 +140,9 @@ def cabled_in_a_row(cabled: None) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("cabled_in_a_row")
-@pytest.mark.parametrize("gateways", [["linux-forward", "nftables"], ["nftables", "nftables"]])
+@pytest.mark.parametrize(
+    "gateways", [["linux-forward", "nftables"], pytest.param(["nftables", "nftables"], marks=pytest.mark.more)]
+)
 def test_two_machines_in_a_row_are_measured_and_nothing_stays(tmp_path: Path, gateways: list[str]) -> None:
     def places() -> list[str]:
         shown = (["ip", "-brief", "address"], ["sysctl", "net.ipv4.ip_forward"], ["nft", "list", "ruleset"])

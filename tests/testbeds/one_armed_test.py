@@ -103,7 +103,7 @@ def test_a_nat_with_one_interface_is_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_two_networks")
-@pytest.mark.parametrize("gateway", ["nftables", "iptables"])
+@pytest.mark.parametrize("gateway", ["nftables", pytest.param("iptables", marks=pytest.mark.more)])
 def test_a_nat_between_interfaces_with_dots_in_their_names_is_measured(gateway: str, tmp_path: Path) -> None:
     nat = measured(tmp_path, "left: d-arm.10, right: d-arm.20", gateway)
     assert "d-arm.20" in nat.duts[0].configuration

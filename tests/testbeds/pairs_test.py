@@ -117,6 +117,7 @@ def figure_and_held_ms(experiment: ExperimentRecord) -> tuple[str, float]:
     return figure, 1000 * traffic_s * (OFFERED_FPS - HELD_FPS) / HELD_FPS
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("_cabled")
 def test_any_number_of_pairs_has_the_whole_limit(tmp_path: Path) -> None:
     run = measured(tmp_path, OVERLOAD, too_low)

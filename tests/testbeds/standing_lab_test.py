@@ -204,7 +204,7 @@ def test_another_run_leaves_a_lab_that_stands_alone(standing: Standing) -> None:
     assert exports["NATXY_LAB_TESTER"] not in namespaces()
 
 
-@pytest.mark.parametrize("verb", [["lab", "down"], ["cleanup"]])
+@pytest.mark.parametrize("verb", [["lab", "down"], pytest.param(["cleanup"], marks=pytest.mark.more)])
 def test_what_a_killed_keeper_left_is_given_back(standing: Standing, verb: list[str]) -> None:
     exports = standing.up("--experiment", "nat")
     (keeper,) = standing.keepers()
