@@ -22,8 +22,8 @@ failed=()
 disturbed=()
 parallel=
 # The files that take longest come first, so that no process has one left when all others have ended.
-readonly slowest=(tests/testbeds/vm_{chain_,}test.py tests/gateways/chain_test.py tests/testbeds/standing_lab_test.py
-	tests/runs/{given_back,run,causes}_test.py tests/testbeds/{hardware,vlan}_test.py)
+readonly slowest=(tests/testbeds/vm_chain_test.py tests/runs/given_back_test.py tests/gateways/chain_test.py
+	tests/testbeds/standing_lab_test.py tests/runs/{run,causes}_test.py tests/testbeds/{hardware,vlan}_test.py)
 # Each process reads the files of all tests that it may get, which takes a core for seconds.
 mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
 	'needs\.LAB|mark\.lab\b' src siitperf tests)

@@ -116,11 +116,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:__int__ returned non-int:Depreca
 SOME: Final = ("null", "huge", "text", "list")
 
 
-def _long(names: Iterable[str]) -> list[object]:
-    return [pytest.param(name, marks=pytest.mark.long) for name in names]
+def _more(names: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=pytest.mark.more) for name in names]
 
 
-@pytest.mark.parametrize("name", [*SOME, *_long(name for name in ALL if name not in SOME)])
+@pytest.mark.parametrize("name", [*SOME, *_more(name for name in ALL if name not in SOME)])
 def test_no_value_ends_in_a_traceback(run: Path, clean: Path, name: str) -> None:
     refused = {place: refusal(run, place, name) for place, name in mutations(clean, {name})}
     for place, error in refused.items():

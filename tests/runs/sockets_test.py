@@ -112,7 +112,7 @@ def words(verb: str, folder: Path) -> list[str]:
         pytest.param("selftest", False, marks=[*needs.LAB, pytest.mark.more]),
         pytest.param("calibrate", False, marks=[*needs.LAB, needs.REFERENCE]),
         # QEMU leads to the guest's sshd.
-        pytest.param("run vm", True, marks=[*needs.VM, *needs.LAB, pytest.mark.long]),
+        pytest.param("run vm", True, marks=[*needs.VM, *needs.LAB, pytest.mark.more]),
     ],
 )
 def test_nothing_listens_but_what_was_asked_for(verb: str, asked_for: bool, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from natxy.testbeds.vm.image import image_folder
 from tests.support import needs
 from tests.support.command import HANG_S, command, natxy
 
-pytestmark = [*needs.LAB, *needs.VM, needs.TUN, pytest.mark.long]
+pytestmark = [*needs.LAB, *needs.VM, needs.TUN]
 
 # Jool 4.1.9 spoils the checksum of one in 65,536 frames from IPv4 to IPv6. Without KVM the virtual machine's processor
 # is slow, and a busy machine takes it away for long.
@@ -89,6 +89,7 @@ def settings(experiment: ExperimentRecord) -> dict[str, str]:
     return experiment.duts[0].settings
 
 
+@pytest.mark.more
 def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) -> None:
     before = (image_folder() / "disk.img").stat().st_mtime_ns
     done = natxy("run", written(tmp_path, EVERY_DRIVER), "--output", tmp_path / "out")
@@ -133,6 +134,7 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     assert (image_folder() / "disk.img").stat().st_mtime_ns == before
 
 
+@pytest.mark.long
 def test_several_gateways_have_a_namespace_each_in_one_machine(tmp_path: Path) -> None:
     done = natxy("run", written(tmp_path, CHAINS), "--output", tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -150,6 +152,7 @@ def test_several_gateways_have_a_namespace_each_in_one_machine(tmp_path: Path) -
     assert len({settings(each)["boot"] for each in (xlat, nat, forward)}) == 1
 
 
+@pytest.mark.long
 def test_a_machine_that_loses_its_power_in_a_trial_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
     plan, out = written(tmp_path, ENDLESS), tmp_path / "out"
     with (tmp_path / "log").open("w") as log:
