@@ -182,7 +182,7 @@ def test_no_fault(bed: Bed) -> None:
     assert bed.left() == {}
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_wrong_host_key(bed: Bed) -> None:
     known = bed.dut.known_hosts.read_text()
     bed.dut.known_hosts.write_text(f"gateway {OTHER_KEY}\n")
@@ -193,7 +193,7 @@ def test_wrong_host_key(bed: Bed) -> None:
     assert bed.left() == {}
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_login_refused(bed: Bed) -> None:
     ended = bed.run(FORWARDING, login=", user: nobody", within_s=AT_ONCE_S)
     assert ended.code == 4, ended.output
