@@ -18,7 +18,7 @@ struct AddressSpan {
   uint128 last = 0;
 };
 
-/// Knows which subscribers of a core have no binding (RFC 7596 §6), by their IPv4 addresses. All have one at first. All
+/// Knows which subscribers of a core have no binding (RFC 7596 §6.1), by their IPv4 addresses. All have one at first. All
 /// times are in ticks.
 class Bindings {
  public:

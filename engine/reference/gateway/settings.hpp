@@ -133,7 +133,7 @@ struct Link {
 struct SoftwireSettings {
   Outer sends = Outer::from_edge;
   Softwire softwire;
-  // That of the subscribers in `softwire`, if they have one.
+  // The binding table of the subscribers in `softwire`, if a table lists them.
   std::shared_ptr<const std::vector<AddressHalves>> table;
   std::uint64_t wrong_subscriber_every = 0;  // a neighbour's end: of the next PSID, address, or bit
   std::uint64_t option_every = 0;            // a header of destination options between outer and inner header

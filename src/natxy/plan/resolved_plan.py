@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a plan with all values that it leaves to natxy, as a run measures it and keeps it."""
+"""Holds a plan with all default values written out. A run measures this plan and keeps a copy."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 bindings are withdrawn, added, or left alone.
 
 The subscribers with traffic are three groups of successive addresses, and each group has a stream of its own in each
-direction. The trial begins with the bindings of old and unchanged ones. At a moment those of the old ones are
-withdrawn, and those of the new ones added, in one go. Frames count by the time at which they were due. What is expected
-of old and new ones is no failure of the trial: it fails if the unchanged ones lose frames.
+direction. The trial begins with the bindings of old and unchanged subscribers. During the traffic natxy withdraws the
+bindings of the old subscribers and adds the bindings of the new ones, in one go. Frames count by the time at which they
+were due. Only lost frames of unchanged subscribers fail the trial.
 
 The change runs on the gateway's core, and cannot be told from a disturbance. So absences of that core are recorded, and
 none makes the trial a disturbed one.

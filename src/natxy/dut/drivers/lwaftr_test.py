@@ -155,7 +155,7 @@ def test_bindings_are_withdrawn_and_added_at_once(ea_length: int, filters_each: 
 
     assert len(of(one)) == 2 * filters_each * len(one)
     assert transport.batches[-3:] == [("tc", withdrawn(one)), ("tc", [*withdrawn(two), *of(one)]), ("tc", of(two))]
-    # A filter is told by its way and its handle.
+    # Only the way and the handle together name a filter.
     assert len({line[: line.index(" flower")] for line in added}) == len(added)
 
 

@@ -31,7 +31,7 @@ class Nat46Gateway(MapEndGateway[Nat46Config]):
 
     def install(self) -> None:
         """Makes the interface. GatewayMissingError when the DUT does not have the module."""
-        # It knows modules that are installed, not those that insmod has loaded.
+        # modprobe fails for a module that insmod has loaded from elsewhere.
         self.transport.run(["modprobe", "nat46"], check=False)
         if self.transport.run(["test", "-e", _CONTROL], check=False).returncode != 0:
             missing = f"the kernel module nat46 is not loaded ({self.transport.describe()})"

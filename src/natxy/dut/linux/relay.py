@@ -23,7 +23,7 @@ class RelayGateway(SoftwireEndGateway[RelayConfigT]):
     remedy: ClassVar[str]
     """Says how to get the program."""
     process: ClassVar[str] = ""
-    """The name that the process gives itself; empty where it keeps that of its program."""
+    """The name that the process gives itself; empty where the process has the name of its program."""
 
     @classmethod
     def programs(cls, config: RelayConfigT) -> dict[str, str]:

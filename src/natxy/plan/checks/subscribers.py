@@ -29,7 +29,7 @@ def core_of(experiment: Experiment) -> GatewayModel | None:
 
 
 def check_subscribers(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Refuses subscribers without a core that serves them, and hosts that are none of them."""
+    """Refuses subscribers without a core that serves them, and hosts that are no subscribers."""
     own, at = experiment.subscribers, (*location, "subscribers")
     if own is None:
         return

@@ -12,7 +12,7 @@ from natxy.plan.gateways.relay import RelayModel
 
 
 class SnabbBy(StrEnum):
-    """The sockets that Snabb has its frames from: AF_XDP (`xdp`), or raw ones (`raw`), which any interface has."""
+    """Names the sockets by which Snabb gets its frames: those of AF_XDP, or raw ones, which work on any interface."""
 
     XDP = "xdp"
     RAW = "raw"
@@ -30,5 +30,5 @@ class SnabbConfig(RelayModel):
     program: str = "snabb"
     """Path on the DUT, or name on its PATH."""
     by: SnabbBy = SnabbBy.XDP
-    """Sockets that Snabb has its frames from: `xdp`, or `raw` for interfaces without combined channels, such as a
+    """Sockets by which Snabb gets its frames: `xdp`, or `raw` for interfaces without combined channels, such as a
     lab's."""
