@@ -18,8 +18,8 @@ struct AddressSpan {
   uint128 last = 0;
 };
 
-/// Knows which subscribers of a core have no binding (RFC 7596 §6.1), by their IPv4 addresses. All have one at first. All
-/// times are in ticks.
+/// Knows which subscribers of a core have no binding (RFC 7596 §6.1), by their IPv4 addresses. All have one at first.
+/// All times are in ticks.
 class Bindings {
  public:
   Bindings(const BindingTruth& truth, const Clock& clock)
