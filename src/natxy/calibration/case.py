@@ -49,7 +49,8 @@ class Case:
 
     `gateway` has the settings of the reference gateway, and `experiment` the other fields of the experiment in a plan.
     `end`: that of a softwire or of MAP-T, if the gateway is one; the tester plays the other. `figures` are the
-    procedure's, by name. `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the
+    procedure's, by name; `span` names another figure, a time in which the moment lies that they are counted from.
+    `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the
     trial's. If `stalled`, the engine is stopped for a moment in every trial.
     """
 
@@ -59,6 +60,7 @@ class Case:
     experiment: Mapping[str, Any]
     figures: Mapping[str, Expected] = field(default_factory=dict)
     counts: Mapping[tuple[TrialKind, str], Expected] = field(default_factory=dict)
+    span: str = ""
     stalled: bool = False
     end: SoftwireEnd | MapEnd | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -58,15 +58,18 @@ class Standing(StrEnum):
 @dataclass(frozen=True)
 class Pauses:
     """The pauses of the two cores in seconds, in the trial with the longest: for each core its longest pause or the sum
-    of those above 1 ms, whichever is longer, and for both together the sum of the two."""
+    of those above 1 ms, whichever is longer, and for both together the sum of the two. `span_s` is the time in which
+    the moment lies that the figures are counted from."""
 
     tester_s: float = 0.0
     gateway_s: float = 0.0
     both_s: float = 0.0
+    span_s: float = 0.0
 
     def __str__(self) -> str:
         tester, gateway = format_duration(self.tester_s), format_duration(self.gateway_s)
-        return f"in one trial the tester's core paused for up to {tester}, the gateway's for up to {gateway}"
+        span = f", and the change took {format_duration(self.span_s)}" if self.span_s else ""
+        return f"in one trial the tester's core paused for up to {tester}, the gateway's for up to {gateway}{span}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Reading:
         expected value tolerates."""
         if self.unmeasured:
             return Standing.UNMEASURED
-        pause_s = self.pauses.both_s
+        pause_s = self.pauses.both_s + self.pauses.span_s
         excess = math.inf if self.measured is None else self.expected.excess(self.measured)
         # Figures are sums and quotients of floating point numbers.
         if excess <= 1e-9 * abs(self.expected.truth):
@@ -129,6 +132,9 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
     # A search for a limit that is known ends with a bound only where the tester could not send it.
     bound = any(each.lower_bound is not None and each.upper_bound is None for each in record.repetitions)
     spoiling = _pauses(trials) if bound or record.state == State.TESTER_LIMIT else Pauses()
+
+    if span := record.figure_statistics.get(case.span):
+        pauses = replace(pauses, span_s=span.median)
 
     def reading(figure: str, what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
         during = spoiling if measured is None or bound else pauses

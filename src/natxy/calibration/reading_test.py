@@ -91,3 +91,11 @@ def test_several_short_pauses_disturb_as_one_long_one_does(
     if standing == Standing.DISTURBED:
         assert reading.pauses == Pauses(0.008, 0.002, 0.01)
         assert "paused for up to 8 ms, the gateway's for up to 2 ms" in reading.remark
+
+
+def test_a_long_change_excuses_what_is_counted_from_it() -> None:
+    late = Reading("case", "binding-churn", "old_passed", "x", Unit.FRAMES, within(250, 14, "w"), 229.0)
+    assert late.standing == Standing.WRONG
+    changed = replace(late, pauses=Pauses(tester_s=0.001, both_s=0.001, span_s=0.008))
+    assert changed.standing == Standing.DISTURBED
+    assert changed.remark.endswith(", and the change took 8 ms")

@@ -161,10 +161,15 @@ def binding_churn(scale: Scale) -> Iterator[Case]:
         frames = {"old_passed": _frames(old_s, fps), "new_lost": _frames(new_s, fps)}
         yield Case(
             name, title, settings,
-            {"procedure": "binding-churn", "rate": scale.delays_fps, "subscribers": {}},
+            {
+                "procedure": {"name": "binding-churn", "recovery": 10 * late_s}, "rate": scale.delays_fps,
+                "subscribers": {},
+            },
             {"unchanged_lost": _frames(silent_s, 4 * fps) if silent_s else exactly(0)}
             | {f"{figure}_{way}": truth for figure, truth in {**time_s, **frames}.items() for way in STREAMS},
             end=SoftwireEnd.CORE,
+            # Frames count from the gateway's answer, which natxy's process reads when it gets a core.
+            span="change",
         )  # fmt: skip
 
 
