@@ -25,6 +25,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import PortsOpen
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Verdict
+from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.resolve import resolve
@@ -53,6 +54,7 @@ TUNNEL: Final = {"driver": "softwire", "by": "ip6_tunnel"}
 PORTS: Final = {"psid": 3, "psid_length": 4, "offset": 6}
 CUSTOMER: Final = {"driver": "nftables", "port_set": PORTS}
 RELAY: Final = {"driver": "lwaftr", "port_set": PORTS}
+JOOL: Final = {"driver": "map-t", "by": "jool-siit"}
 
 
 def experiment_of(*gateways: str | dict[str, Any], **own: Any) -> Experiment:
@@ -153,17 +155,24 @@ def test_a_softwire_has_ipv4_packets_in_ipv6(
 
 
 @pytest.mark.parametrize(
-    ("gateways", "host", "hops"),
+    ("gateways", "left", "right", "hops"),
     [
-        (("jool-siit", "jool"), "10.0.0.2", (1, 1)),
-        ((CUSTOMER, "jool-siit", "jool-siit"), "100.64.1.1", (2, 1)),
+        # RFC 6877 §6.3 and RFC 6052 §2.2, by hand: 10.0.0.2 is 0a.00.00.02, 198.19.0.2 is c6.13.00.02.
+        (("jool-siit", "jool"), "2001:2:0:46::a00:2", "2001:2:0:64::c613:2", (1, 1)),
+        pytest.param(
+            (CUSTOMER, "jool-siit", "jool-siit"), "2001:2:0:46::6440:101", "2001:2:0:64::c613:2", (2, 1),
+            marks=pytest.mark.more,
+        ),
+        # RFC 7597 §6: 100.64.1.1 is 64.40.01.01, and the PSID is 3. RFC 6052 §2.2, behind 64 bits.
+        ((CUSTOMER, JOOL, JOOL), "2001:2:0:5001:0:6440:101:3", "2001:2:0:64:c6:1300:200:0", (2, 1)),
     ],
-    ids=["464xlat", "map-t"],
-)
+    ids=["464xlat", "two SIITs", "map-t"],
+)  # fmt: skip
 @repeated
 def test_translators_have_ipv6_between_them(
     gateways: tuple[str | dict[str, Any], ...],
-    host: str,
+    left: str,
+    right: str,
     hops: tuple[int, int],
     machine: VmLab,
     tmp_path: Path,
@@ -171,11 +180,8 @@ def test_translators_have_ipv6_between_them(
     experiment = experiment_of(*gateways, **CONNECTED)
     with set_up(machine, experiment, tmp_path) as (_, engine):
         found = passed(machine, experiment, engine, len(gateways) - 1)
-    # RFC 6877 §6.3 and RFC 6052 §2.2, by hand.
-    left = IPv6Address("2001:2:0:46::") + int(IPv4Address(host))
-    right = IPv6Address("2001:2:0:64::") + int(IPv4Address("198.19.0.2"))
     for side, frames in found.items():
-        ends = (str(left), str(right)) if side == Side.LEFT else (str(right), str(left))
+        ends = (left, right) if side == Side.LEFT else (right, left)
         assert {(frame[IPv6].src, frame[IPv6].dst, frame[IPv6].nh) for frame in frames} == {(*ends, 17)}
         assert {experiment.ttl - frame[IPv6].hlim for frame in frames} == {hops[side == Side.RIGHT]}
         assert {len(frame[UDP].payload) for frame in frames} == {experiment.frame_size - 18 - 20 - 8}
@@ -228,6 +234,35 @@ def test_each_subscriber_of_a_core_has_its_own_softwire(
     assert (binding.sent, binding.passed) == (16, spoofed)
 
 
+@repeated
+def test_each_subscriber_of_a_border_relay_has_its_own_instance(machine: VmLab, tmp_path: Path) -> None:
+    experiment = experiment_of("tester", JOOL, **SIX_BITS)
+    with set_up(machine, experiment, tmp_path) as (gateway, engine):
+        found = passed(machine, experiment, engine, 0)
+        gateway.check_alive()
+        [core] = gateway.hops
+        core.transport.run(["jool_siit", "instance", "remove", "natxy-2"])
+        with pytest.raises(GatewayDiedError, match="Jool's instance natxy-2 is gone"):
+            gateway.check_alive()
+    seen = set()
+    for side, end, far, port, ttl in (
+        (Side.LEFT, "src", "dst", "sport", experiment.ttl),
+        (Side.RIGHT, "dst", "src", "dport", experiment.ttl - 1),
+    ):
+        for frame in found[side]:
+            address, psid = int(IPv6Address(getattr(frame[IPv6], end))), getattr(frame[UDP], port) >> 8 & 3
+            # RFC 7597 §6, by hand: two bits of the address and two of the PSID behind /60, and both again at the end.
+            suffix = address >> 16 & 3
+            high = int(IPv6Address("fd00:2:6::")) >> 64 | suffix << 14 | psid << 12
+            assert IPv6Address(address) == IPv6Address(
+                high << 64 | int(IPv4Address("198.18.128.0")) + suffix << 16 | psid
+            )
+            assert (getattr(frame[IPv6], far), frame[IPv6].nh) == ("2001:2:0:64:c6:1300:200:0", 17)
+            assert frame[IPv6].hlim == ttl
+            seen.add((suffix, psid))
+    assert len(seen) > 4
+
+
 def state_of(place: Transport) -> list[str]:
     """Returns all that a core changes in its namespace, line by line, once it has settled: the kernel tries an address
     before the address is there for good."""
@@ -238,6 +273,10 @@ def state_of(place: Transport) -> list[str]:
         "ip -4 route show table all",
         "ip -6 route show table all",
         "tc qdisc",
+        "nft list tables inet",
+        # What iptables has used once stays as an empty table.
+        "iptables -t mangle -S | grep natxy; ip6tables -t mangle -S | grep natxy",
+        "jool_siit instance display --csv --no-headers",
         "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding",
     )
     found: list[str] = []
@@ -256,8 +295,9 @@ def state_of(place: Transport) -> list[str]:
         ("lwaftr", {}),
         ("lwaftr", {"subscribers": SHARED | {"offset": 0}}),
         (TUNNEL, SIX_BITS),
+        (JOOL, SIX_BITS),
     ],
-    ids=["one", "one that is checked", "shared", "a thousand rules"],
+    ids=["one", "one that is checked", "shared", "a thousand rules", "instances of Jool"],
 )
 def test_another_object_gives_everything_back(core: str | dict[str, Any], own: dict[str, Any], machine: VmLab) -> None:
     experiment = experiment_of("tester" if own else TUNNEL, core, **own)

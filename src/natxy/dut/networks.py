@@ -15,7 +15,7 @@ from itertools import product
 from typing import Final
 
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.map_t import MapTGateway
+from natxy.dut.drivers.map_t import by_tayga
 from natxy.dut.drivers.nat46 import Nat46Gateway
 from natxy.dut.drivers.softwire import SoftwireGateway
 from natxy.dut.linux.tun import TunGateway
@@ -72,7 +72,7 @@ def other_uses(transport: Transport, interfaces: DutInterfaces, *, sets_links: b
     if sets_links:
         # Of gateways that a killed run left.
         tuns = {driver.tun for driver in GATEWAYS.values() if issubclass(driver, TunGateway)}
-        own = {*interfaces.names, *tuns, *MapTGateway.tuns, SoftwireGateway.tunnel, Nat46Gateway.interface}
+        own = {*interfaces.names, *tuns, *by_tayga.TUNS, SoftwireGateway.tunnel, Nat46Gateway.interface}
         uses += (use for interface, use in _addresses_and_routes(transport) if interface not in own)
     return uses
 

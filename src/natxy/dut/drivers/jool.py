@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Any, ClassVar, Final, TypeVar
 
 from natxy.dut.base import Capability
 from natxy.dut.limits import check_lifetime, table_timeout_s
+from natxy.dut.linux import jool_instance
 from natxy.dut.linux.gateway import LinuxGateway
+from natxy.dut.linux.jool_instance import MOST_SESSIONS, JoolInstance
 from natxy.errors import DutError, PlanError
 from natxy.plan.gateways.base import FIRST_PORT, LAST_PORT, TableNeed
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
@@ -19,12 +21,8 @@ from natxy.plan.model.addresses import Translation
 from natxy.plan.model.terms import TranslationKind
 
 _INSTANCE: Final = "natxy"
-# Jool needs a file in which it can seek.
-_FILE: Final = "/run/natxy-jool.json"
 _MOST_BINDINGS: Final = 4096
 _MOST_REMOVALS: Final = 15
-# The size of the largest published table. The real number is unknown without a list: `jool stats` fails in 4.1.9.
-_MOST_SESSIONS: Final = 1_600_000_000
 _PROTOCOLS: Final = ("UDP", "TCP", "ICMP")
 
 JoolT = TypeVar("JoolT", bound=KernelModel)
@@ -49,20 +47,19 @@ class JoolTranslator(LinuxGateway[JoolT]):
         self.transport.run(["modprobe", self.module])
         # A killed run may have left its instance on a DUT that survives the run.
         self.uninstall()
-        self.transport.run(["tee", _FILE], input=self.configuration())
-        self.transport.run([self.module, "file", "handle", _FILE])
+        self._instance().add()
 
     def uninstall(self) -> None:
-        argv = [self.module, "instance", "remove", _INSTANCE]
-        # It fails when there is no instance.
-        self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS), check=False)
-        self.transport.run(["rm", "-f", _FILE])
+        self._instance({}).remove()
 
     def version(self) -> str:
-        return f"Jool {self.transport.run([self.module, '--version']).stdout.strip()} in {self.kernel()}"
+        return f"{jool_instance.version(self.transport, self.module)} in {self.kernel()}"
 
     def configuration(self) -> str:
-        return json.dumps({"instance": _INSTANCE, "framework": "netfilter", **self.settings()}, indent=1)
+        return self._instance().text
+
+    def _instance(self, settings: Mapping[str, Any] | None = None) -> JoolInstance:
+        return JoolInstance(self.transport, self.module, _INSTANCE, self.settings() if settings is None else settings)
 
     def common_settings(self) -> dict[str, Any]:
         # By default Jool cuts IPv4 packets into fragments of 1280 bytes for IPv6 (RFC 7915 §4).
@@ -111,7 +108,7 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         """Returns the number of UDP sessions, counted on the DUT: a list of a million has 60 MB."""
         shown = f"jool -i {_INSTANCE} session display --udp --numeric --csv --no-headers"
         argv = ["sh", "-c", f"{shown} | wc -l"]
-        return self.transport.run(argv, timeout_s=table_timeout_s(_MOST_SESSIONS)).number()
+        return self.transport.run(argv, timeout_s=table_timeout_s(MOST_SESSIONS)).number()
 
     def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:
         if translation.kind == TranslationKind.NAT64:

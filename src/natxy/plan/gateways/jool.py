@@ -20,14 +20,14 @@ _DELETED_PER_S: Final = 2.78e6
 # From a port that a hash chooses, Jool tries the next 1,024 to 8,192 of the pool, according to its size. Its authors
 # found no lost connection "at least until pool4 was about 91% exhausted" (pool4/db.c, compute_max_iterations).
 _SHARE_FOUND: Final = 0.91
-_MODULE_REMEDY: Final = "install it, e.g. `apt install jool-dkms`"
+MODULE_REMEDY: Final = "install it, e.g. `apt install jool-dkms`"
 
 
 class JoolConfig(KernelModel):
     """Jool's stateful NAT64 (RFC 6146), and NAT46 through static entries of its binding information base."""
 
     module: ClassVar[str | None] = "jool"
-    module_remedy: ClassVar = _MODULE_REMEDY
+    module_remedy: ClassVar = MODULE_REMEDY
     keeps_connections: ClassVar = True
     translations: ClassVar = frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
     sends_zero_checksums: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class JoolSiitConfig(KernelModel):
     """Jool's stateless translation (RFC 7915): SIIT, NAT46 without connections, or the CLAT of a 464XLAT."""
 
     module: ClassVar[str | None] = "jool_siit"
-    module_remedy: ClassVar = _MODULE_REMEDY
+    module_remedy: ClassVar = MODULE_REMEDY
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46, TranslationKind.CLAT})
     sends_zero_checksums: ClassVar[bool] = True
     driver: Literal["jool-siit"] = "jool-siit"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the ends of MAP-T by Tayga."""
+"""Settings of the ends of MAP-T that are composed of stateless translators."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
 from natxy.plan.gateways.map_ends import MapEndModel
@@ -12,9 +13,16 @@ MOST_PSIDS: Final = 16
 _MOST_ADDRESSES: Final = 256
 
 
+class MapTBy(StrEnum):
+    """The translator: Tayga, a program, or Jool SIIT, a kernel module."""
+
+    TAYGA = "tayga"
+    JOOL_SIIT = "jool-siit"
+
+
 class MapTConfig(MapEndModel):
-    """One end of MAP-T by Tayga. In a chain of two, the left one is the edge, which is the translator of one
-    subscriber's CE, and the right one is the core, which is the border relay (BR)."""
+    """One end of MAP-T by Tayga or Jool SIIT. In a chain of two, the left one is the edge, which is the translator of
+    one subscriber's CE, and the right one is the core, which is the border relay (BR)."""
 
     sends_zero_checksums: ClassVar[bool] = True
     takes_well_known_prefix: ClassVar = False
@@ -24,3 +32,6 @@ class MapTConfig(MapEndModel):
     most_shared_addresses: ClassVar = _MOST_ADDRESSES
     most_psids: ClassVar = MOST_PSIDS
     driver: Literal["map-t"] = "map-t"
+    by: MapTBy = MapTBy.TAYGA
+    """Translator, of which a border relay has one for each PSID: `tayga`, or `jool-siit` for kernels that have the
+    module."""

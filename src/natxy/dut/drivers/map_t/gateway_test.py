@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what an end of MAP-T by Jool SIIT asks of its machine, without Jool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface
+from typing import Final
+
+import pytest
+
+from natxy.addressing.map_rules import MapRule
+from natxy.dut.base import DutInterfaces
+from natxy.dut.drivers.map_t.gateway import MapTGateway
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
+from natxy.errors import GatewayDiedError, GatewayMissingError
+from natxy.plan.gateways.map_t import MapTBy, MapTConfig
+from natxy.plan.model.addresses import AddressPlan, LinkAddresses, MapDomain
+from natxy.plan.model.terms import MapEnd
+from natxy.system.machine_sysctls import MachineSysctls
+
+LINK: Final = LinkAddresses(dut=ip_interface("198.19.0.1/24"), tester=ip_interface("198.19.0.2/24"))
+# Four subscribers at each of two addresses.
+RULE: Final = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/31"), 3, 0)
+
+
+class MadeUpDut(LocalTransport):
+    """Notes the commands and what they read. Those named `lacking` fail."""
+
+    def __init__(self, lacking: str = "", shown: str = "") -> None:
+        super().__init__(MachineSysctls())
+        self.lacking, self.shown = lacking, shown
+        self.asked: list[tuple[str, str]] = []
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        self.asked.append((" ".join(argv), input or ""))
+        return CompletedCommand(tuple(argv), int(argv[0] == self.lacking), self.shown, "")
+
+    def describe(self) -> str:
+        return "made up"
+
+
+def relay(dut: MadeUpDut) -> MapTGateway:
+    domain = MapDomain(end=MapEnd.CORE, rule=RULE, only=None, prefix=IPv6Network("2001:2:0:64::/64"))
+    addresses = AddressPlan(left=LINK, right=LINK, map_domain=domain, mtu=1520)
+    return MapTGateway(MapTConfig(by=MapTBy.JOOL_SIIT), dut, DutInterfaces("a", "b"), addresses)
+
+
+def test_each_psid_has_an_instance_to_which_a_mark_leads() -> None:
+    dut = MadeUpDut()
+    relay(dut).install()
+    instances = [json.loads(text) for command, text in dut.asked if command.startswith("tee")]
+    assert [each["instance"] for each in instances] == ["natxy-0", "natxy-1", "natxy-2", "natxy-3"]
+    for psid, each in enumerate(instances):
+        assert each["framework"] == "iptables"
+        assert each["global"] == {"pool6": "2001:2:0:64::/64", "lowest-ipv6-mtu": 1520}
+        # RFC 7597 §6, by hand: a bit of the address and two of the PSID behind /48, and both again at the end.
+        assert each["eamt"] == [
+            {
+                "ipv6 prefix": f"{IPv6Address(f'fd00:2:6:{suffix << 15 | psid << 13:x}:0:c612:800{suffix}:{psid}')}/128",
+                "ipv4 prefix": f"198.18.128.{suffix}/32",
+            }
+            for suffix in (0, 1)
+        ]
+    restored = {command: text for command, text in dut.asked if "restore" in command}
+    assert restored.keys() == {"iptables-restore --noflush", "ip6tables-restore --noflush"}
+    for text in restored.values():
+        rules = text.splitlines()
+        for psid in range(4):
+            assert f"-A natxy-map-t -m mark --mark {120_000 + psid} -j JOOL_SIIT --instance natxy-{psid}" in rules
+    [marks] = [text for command, text in dut.asked if command.startswith("nft") and "chain" in text]
+    assert "map { 0x0 : 120000, 0x4000 : 120001, 0x8000 : 120002, 0xc000 : 120003 }" in marks
+
+
+def test_without_the_module() -> None:
+    message = (
+        r"modprobe jool_siit fails \(made up\); install it, e.g. `apt install jool-dkms`, or give the gateway `by: "
+    )
+    with pytest.raises(GatewayMissingError, match=message):
+        relay(MadeUpDut(lacking="modprobe")).install()
+
+
+def test_an_instance_that_somebody_has_removed() -> None:
+    shown = "".join(f"a6,natxy-{psid},iptables\n" for psid in range(4))
+    relay(MadeUpDut(shown=shown)).check_alive()
+    with pytest.raises(GatewayDiedError, match="Jool's instance natxy-3 is gone"):
+        relay(MadeUpDut(shown=shown.replace("natxy-3", "natxy-33"))).check_alive()
