@@ -61,7 +61,6 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
         )
         if goal:
             yield from _goal(goal)
-        yield from _tolerated_loss(experiment)
         yield from _frame_timeout(experiment)
         yield from _ordered_fields(experiment)
         if experiment.phase1_selection == Selection.RANDOM:
@@ -83,6 +82,7 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
         if experiment.uses_connections:
             yield limitation("Connections are UDP, and results need not carry over to TCP.")
             yield from _unchecked_table(experiment)
+    yield from _tolerated_losses(by_frames)
     yield from _few_networks(plan.experiments)
     yield from _short_connection_trials(plan.experiments)
 
@@ -161,13 +161,18 @@ def _goal(goal: Goal) -> Iterator[Caveat]:
         )
 
 
-def _tolerated_loss(experiment: Experiment) -> Iterator[Caveat]:
-    tolerance = experiment.loss_tolerance
-    if tolerance and tolerance.most:
-        title = experiment.procedure.headline().title.lower()
+def _tolerated_losses(experiments: list[Experiment]) -> Iterator[Caveat]:
+    """Names the experiments of the same tolerance together, and a sweep once."""
+    alike: dict[tuple[str, str], dict[str, None]] = {}
+    for experiment in experiments:
+        tolerance = experiment.loss_tolerance
+        if tolerance and tolerance.most:
+            title = experiment.procedure.headline().title.lower()
+            alike.setdefault((tolerance.text, title), {})[experiment.sweep or experiment.title] = None
+    for (text, title), names in alike.items():
         yield departure(
-            f"{experiment.title} is not a {title} as the RFCs define it: trials pass with up to {tolerance.text} of "
-            "their frames lost; RFC 2544 §26.1 and RFC 9693 §4.5 allow none."
+            f"Trials pass with up to {text} of their frames lost, so that this is not a {title} as the RFCs define it; "
+            f"RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss: {'; '.join(names)}."
         )
 
 

@@ -231,12 +231,16 @@ def test_a_goal_that_tolerates_what_the_rfcs_do_not(
     assert simulated(experiment | {"search": search}) == expected
 
 
-def test_a_tolerated_loss_names_its_experiment() -> None:
-    own = FORWARDING | {"title": "Mine", "loss_tolerance": "0.01%"}
-    assert simulated(own) == [
+def test_a_tolerated_loss_names_its_experiments_and_a_sweep_once() -> None:
+    tolerant = FORWARDING | {"loss_tolerance": "0.01%"}
+    cells = [
+        tolerant | {"name": f"sizes-{size}", "sweep": "sizes", "cell": {"frame_size": size}, "frame_size": size}
+        for size in (64, 1518)
+    ]
+    assert simulated(tolerant | {"name": "mine", "title": "Mine"}, *cells) == [
         departure(
-            "Mine is not a throughput as the RFCs define it: trials pass with up to 0.01 % of their frames lost; RFC "
-            "2544 §26.1 and RFC 9693 §4.5 allow none."
+            "Trials pass with up to 0.01 % of their frames lost, so that this is not a throughput as the RFCs define "
+            "it; RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss: Mine; sizes."
         )
     ]
 
