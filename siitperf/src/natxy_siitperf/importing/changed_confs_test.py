@@ -12,7 +12,7 @@ from natxy.errors import PlanError
 from natxy.plan.yaml.loading import plan_of
 from natxy_siitperf.arguments import parse_arguments
 from natxy_siitperf.conf import parse_conf
-from natxy_siitperf.importing.plan import import_plan
+from natxy_siitperf.importing.plan import check_plan, import_plan
 from natxy_siitperf.importing.source import Source
 from natxy_siitperf.program import PROCEDURES
 from tests.support.siitperf_confs import CONFS, conf_text
@@ -39,6 +39,7 @@ def changed_confs(draw: st.DrawFn) -> str:
 
 @settings(max_examples=50, deadline=None)
 @example(conf_text("nat64", Fwd_sport_max=None), "connection-rate", False)
+@example(conf_text("nat64", Fwd_sport_min="0", Fwd_sport_max="99"), "connection-rate", True)
 @given(changed_confs(), st.sampled_from(sorted(PROCEDURES)), st.booleans())
 def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
     text: str, procedure: str, with_arguments: bool
@@ -49,7 +50,10 @@ def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
         phase1 = f" {PHASE1}" if conf.number("Stateful") else ""
         words = f"{TRAFFIC}{phase1}{last}".split() if with_arguments else None
         arguments = parse_arguments(PROCEDURES[procedure], words, conf) if words else None
-        plan = import_plan(Source(conf, procedure, arguments))
+        source = Source(conf, procedure, arguments)
+        plan = import_plan(source)
+        # As the command does: a plan may lack the four-tuples for the connections that the arguments ask for.
+        check_plan(source, plan)
     except PlanError as caught:
         event("error")
         error: PlanError | None = caught
@@ -57,4 +61,4 @@ def test_a_changed_configuration_becomes_a_good_plan_or_an_error(
         error = None
         event("plan")
         assert plan_of(plan, PLAN).experiments[0].procedure.name == procedure
-    assert error is None or "\n" not in str(error)
+    assert error is None or "\n" not in str(error) or "makes a plan that has errors" in str(error)
