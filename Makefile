@@ -29,8 +29,9 @@ PROGRAMS := natxy-engine natxy-reference
 CPP := $(shell find engine -name '*.cpp')
 HPP := $(shell find engine -name '*.hpp')
 # Clang alone builds the fuzz targets: they are not in build/engine's compilation database.
-# With TIDY_TESTS=no, as CI has it, the tests' own sources are left out.
+# With TIDY_TESTS=no, as CI has it, the tests' own sources are left out, and with TIDY_ANALYZER=no the static analyzer.
 TIDY_TESTS ?= yes
+TIDY_ANALYZER ?= yes
 TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/% $(if $(filter no,$(TIDY_TESTS)),%_test.cpp),$(CPP)))
 
 # The sanitizers' builds keep the assertions and report the line. Clang needs a quarter of GCC's time for them.
@@ -164,13 +165,14 @@ lint-engine: setup-dev
 
 # The static analyzer takes two thirds of the time of clang-tidy. It would find in a test only what the sanitizers find by
 # running it, and with a sixth of its usual steps it has found all that it found with all of them, in half the time.
-TIDY_TEST := --checks='-clang-analyzer-*'
-TIDY_SOURCE := $(patsubst %,--extra-arg=%,-Xclang -analyzer-config -Xclang max-nodes=40000)
+TIDY_QUICK := --checks='-clang-analyzer-*'
+TIDY_WHOLE := $(patsubst %,--extra-arg=%,-Xclang -analyzer-config -Xclang max-nodes=40000)
+TIDY_SOURCE := $(if $(filter no,$(TIDY_ANALYZER)),$(TIDY_QUICK),$(TIDY_WHOLE))
 
 # A stamp for each file, because only what has changed needs clang-tidy again.
 build/tidy/%.ok: engine/%.cpp $(HPP) .clang-tidy
 	@mkdir -p $(@D)
-	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),$(TIDY_TEST),$(TIDY_SOURCE)) $<
+	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),$(TIDY_QUICK),$(TIDY_SOURCE)) $<
 	@touch $@
 
 format: setup-dev ## rewrite the sources as the linters want them

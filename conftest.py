@@ -17,11 +17,17 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-from tests.support.apart import keep_apart, machine_alone, with_what_make_built
+from tests.support.apart import keep_apart, machine_held, with_what_make_built
 from tests.support.undisturbed import taken_notes
 
-# The time that an example takes depends on the machine, not on the code.
-settings.register_profile("natxy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The time that an example takes depends on the machine, not on the code. CI asks for fewer examples, drawn anew each
+# time.
+settings.register_profile(
+    "natxy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("NATXY_EXAMPLES", "100")),
+)
 settings.load_profile("natxy")
 
 # Hundreds of small databases would spend most of the tests' time waiting for a disk. A container may have little of
@@ -60,13 +66,14 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Keeps what the marks `built` and `machine` promise, from before a test's fixtures are made."""
+    """Keeps what the marks `built`, `machine` and `same_machine` promise, from before a test's fixtures are made."""
     with ExitStack() as stack:
         if item.get_closest_marker("built"):
             stack.enter_context(with_what_make_built())
         # Without root nothing of the machine can be changed, and such a test is skipped.
-        if item.get_closest_marker("machine") and os.geteuid() == 0:
-            stack.enter_context(machine_alone())
+        alone, beside = (item.get_closest_marker(mark) is not None for mark in ("machine", "same_machine"))
+        if (alone or beside) and os.geteuid() == 0:
+            stack.enter_context(machine_held(alone))
         return (yield)
 
 

@@ -23,7 +23,8 @@ disturbed=()
 parallel=
 # The files that take longest come first, so that no process has one left when all others have ended.
 readonly slowest=(tests/testbeds/vm_chain_test.py tests/runs/given_back_test.py tests/gateways/chain_test.py
-	tests/testbeds/standing_lab_test.py tests/runs/{run,causes}_test.py tests/testbeds/{hardware,vlan}_test.py)
+	tests/testbeds/standing_lab_test.py tests/gateways/{map_t,tcp_goodput}_test.py tests/testbeds/{lab,hardware}_test.py
+	tests/runs/{run,causes}_test.py tests/frames/siitperf_test.py tests/testbeds/vlan_test.py)
 # Each process reads the files of all tests that it may get, which takes a core for seconds.
 mapfile -t labs < <(grep --recursive --files-with-matches --include='*_test.py' --extended-regexp \
 	'needs\.LAB|mark\.lab\b' src siitperf tests)

@@ -16,7 +16,7 @@ from tests.support.chains import chain
 from tests.support.measured_runs import measured_run
 from tests.support.undisturbed import repeated
 
-pytestmark = [*needs.LAB, needs.SEG6, pytest.mark.machine]
+pytestmark = [*needs.LAB, needs.SEG6, pytest.mark.same_machine]
 
 # Longer than a busy machine takes to come to the change.
 CHURN: Final = {"name": "binding-churn", "recovery": "3s"}

@@ -27,7 +27,7 @@ from tests.support.chains import chain, experiment_of, set_up
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
 
-pytestmark = [*needs.LAB, pytest.mark.machine, needs.REFERENCE]
+pytestmark = [*needs.LAB, pytest.mark.same_machine, needs.REFERENCE]
 
 FRAMES: Final = 200
 PSID_BITS: Final = 2

@@ -31,7 +31,7 @@ from tests.support.measured_runs import measured_run
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
 
-pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("nft", "conntrack")]
+pytestmark = [*needs.LAB, pytest.mark.same_machine, needs.programs("nft", "conntrack")]
 
 FRAMES: Final = 100
 CONNECTIONS: Final = 50

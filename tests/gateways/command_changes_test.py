@@ -16,7 +16,7 @@ from tests.support import needs
 from tests.support.command import natxy
 from tests.support.undisturbed import undisturbed
 
-pytestmark = [*needs.LAB, pytest.mark.machine]
+pytestmark = [*needs.LAB, pytest.mark.same_machine]
 
 FORWARDER = """
 import fcntl, os, struct, sys, time

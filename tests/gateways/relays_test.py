@@ -43,7 +43,7 @@ SNABB: Final = {"driver": "snabb", "by": "raw"}
 VPP: Final = {"driver": "vpp"}
 
 
-@pytest.mark.machine
+@pytest.mark.same_machine
 @pytest.mark.parametrize(
     ("own", "subscribers", "shown"),
     [

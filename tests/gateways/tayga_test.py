@@ -14,7 +14,7 @@ from tests.support.command import natxy
 from tests.support.measured_runs import measured_run
 from tests.support.sources import addresses_in_use
 
-pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("tayga"), needs.TUN]
+pytestmark = [*needs.LAB, pytest.mark.same_machine, needs.programs("tayga"), needs.TUN]
 
 PLAN = """
 name: tayga

@@ -23,7 +23,7 @@ BEHIND = {"left_hosts": "198.18.1.7", "right_hosts": "198.19.1.9"}
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.machine,
+    pytest.mark.same_machine,
     needs.NAMESPACES,
     needs.programs("iperf3", "nft", "tayga"),
     needs.TUN,

@@ -25,7 +25,7 @@ from tests.support.chains import chain, experiment_of, set_up
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.undisturbed import repeated
 
-pytestmark = [*needs.LAB, pytest.mark.machine, needs.programs("tayga", "nft", "conntrack"), needs.TUN]
+pytestmark = [*needs.LAB, pytest.mark.same_machine, needs.programs("tayga", "nft", "conntrack"), needs.TUN]
 
 FRAMES: Final = 100
 CONNECTIONS: Final = 50

@@ -24,6 +24,7 @@ _MS_PRIVATE: Final = 0x40000
 _MS_BIND: Final = 0x1000
 _EMPTIED: Final = (Path("/var/lib/natxy"), Path("/run/netns"))
 _LOCK: Final = Path("/run/natxy-tests.lock")
+_TURN: Final = Path("/run/natxy-tests-turn.lock")
 _USERS: Final = Path("/etc/passwd")
 _CACHE: Final = "NATXY_TESTS_CACHE"
 """Names the variable with the cache of the user who started pytest, which pytest's own processes pass on."""
@@ -57,10 +58,14 @@ def keep_apart() -> Path:
 
 
 @contextmanager
-def machine_alone() -> Iterator[None]:
-    """Waits until no other process of pytest on this machine is in such a context."""
+def machine_held(alone: bool) -> Iterator[None]:
+    """Waits until no other process of pytest on this machine is in such a context, or, unless `alone`, none that is
+    alone."""
     with _LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Whoever waits keeps the turn: processes that need not be alone could overlap forever.
+        with _TURN.open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield
 
 

@@ -21,7 +21,7 @@ from tests.support.command import natxy
 from tests.support.iproute import ip
 from tests.support.sshd import Sshd, running_sshd
 
-pytestmark = [needs.SSHD, pytest.mark.lab, pytest.mark.machine, needs.programs("iperf3", "tayga"), needs.TUN]
+pytestmark = [needs.SSHD, pytest.mark.lab, pytest.mark.same_machine, needs.programs("iperf3", "tayga"), needs.TUN]
 
 HERE, LEFT, DUT, RIGHT = (f"ends-{os.getpid()}-{name}" for name in ("here", "left", "dut", "right"))
 MANAGEMENT = {LEFT: "192.0.2.1", DUT: "192.0.2.5", RIGHT: "192.0.2.9"}
