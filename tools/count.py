@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
         for name, why in failed:
             print(f"failed: {name}: {why}", file=sys.stderr)
         for name, why in again:
-            print(f"failed beside other tests, passed alone: {name}: {why}", file=sys.stderr)
+            print(f"failed at first, passed when it ran again: {name}: {why}", file=sys.stderr)
         for name, why in refused:
             print(f"{name}: skipped, and not in {given.skips}: {why}", file=sys.stderr)
             complete = False

@@ -34,7 +34,7 @@ def test_failed_tests_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("again", "code", "counts", "said"),
     [
-        ("", 0, "2 passed, 0 failed", "failed beside other tests, passed alone: m.a: late"),
+        ("", 0, "2 passed, 0 failed", "failed at first, passed when it ran again: m.a: late"),
         ('<failure message="late too"/>', 1, "1 passed, 1 failed", "failed: m.a: late too"),
     ],
 )
