@@ -32,7 +32,8 @@ HPP := $(shell find engine -name '*.hpp')
 # With TIDY_TESTS=no, as CI has it, the tests' own sources are left out, and with TIDY_ANALYZER=no the static analyzer.
 TIDY_TESTS ?= yes
 TIDY_ANALYZER ?= yes
-TIDY := $(patsubst engine/%.cpp,build/tidy/%.ok,$(filter-out engine/fuzz/% $(if $(filter no,$(TIDY_TESTS)),%_test.cpp),$(CPP)))
+TIDY_DONE := build/tidy$(if $(filter no,$(TIDY_ANALYZER)),-quick)
+TIDY := $(patsubst engine/%.cpp,$(TIDY_DONE)/%.ok,$(filter-out engine/fuzz/% $(if $(filter no,$(TIDY_TESTS)),%_test.cpp),$(CPP)))
 
 # The sanitizers' builds keep the assertions and report the line. Clang needs a quarter of GCC's time for them.
 SANITIZED := --buildtype=debugoptimized -Db_lundef=false
@@ -170,7 +171,7 @@ TIDY_WHOLE := $(patsubst %,--extra-arg=%,-Xclang -analyzer-config -Xclang max-no
 TIDY_SOURCE := $(if $(filter no,$(TIDY_ANALYZER)),$(TIDY_QUICK),$(TIDY_WHOLE))
 
 # A stamp for each file, because only what has changed needs clang-tidy again.
-build/tidy/%.ok: engine/%.cpp $(HPP) .clang-tidy
+$(TIDY_DONE)/%.ok: engine/%.cpp $(HPP) .clang-tidy
 	@mkdir -p $(@D)
 	@tools/findings.sh .venv/bin/clang-tidy -quiet -p build/engine $(if $(filter %_test.cpp,$<),$(TIDY_QUICK),$(TIDY_SOURCE)) $<
 	@touch $@

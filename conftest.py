@@ -21,10 +21,11 @@ from tests.support.apart import keep_apart, machine_held, with_what_make_built
 from tests.support.undisturbed import taken_notes
 
 # The time that an example takes depends on the machine, not on the code. CI asks for fewer examples, drawn anew each
-# time.
+# time, of the tests that do not say how many they need.
 settings.register_profile(
     "natxy",
     deadline=None,
+    derandomize=False,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=int(os.environ.get("NATXY_EXAMPLES", "100")),
 )

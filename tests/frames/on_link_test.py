@@ -31,7 +31,7 @@ from tests.support import needs
 from tests.support.nat_bed import PATIENTLY, all_arrived, nat_bed
 from tests.support.undisturbed import repeated
 
-pytestmark = [*needs.LAB, pytest.mark.same_machine]
+pytestmark = [*needs.LAB, pytest.mark.machine]
 
 HOSTS = 1000
 STATIC = LinkMacs(left=TESTER_MACS[Side.LEFT], right=TESTER_MACS[Side.RIGHT])

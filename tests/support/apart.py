@@ -59,8 +59,7 @@ def keep_apart() -> Path:
 
 @contextmanager
 def machine_held(alone: bool) -> Iterator[None]:
-    """Waits until no other process of pytest on this machine is in such a context, or, unless `alone`, none that is
-    alone."""
+    """Waits until no other process of pytest on this machine holds it, or, unless `alone`, none that holds it alone."""
     with _LOCK.open("w") as lock:
         # Whoever waits keeps the turn: processes that need not be alone could overlap forever.
         with _TURN.open("w") as turn:

@@ -44,14 +44,24 @@ def both_directions(name: str, forward: Expected, reverse: Expected) -> dict[str
 
 
 @dataclass(frozen=True)
+class Span:
+    """Names the figure that says how long a change took, of which the gateway is known to take `known_s`. Figures whose
+    names begin with one of `counted` count from a moment within it."""
+
+    figure: str
+    known_s: float
+    counted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Case:
     """Holds an experiment and its true results.
 
     `gateway` has the settings of the reference gateway, and `experiment` the other fields of the experiment in a plan.
     `end`: that of a softwire or of MAP-T, if the gateway is one; the tester plays the other. `figures` are the
-    procedure's, by name; `span` names another figure, a time in which the moment lies that they are counted from.
-    `counts` are fields of the last valid trial of a kind, or kinds of frames that are not the
-    trial's. If `stalled`, the engine is stopped for a moment in every trial.
+    procedure's, by name; some of them count from a moment within the `span`. `counts` are fields of the last valid
+    trial of a kind, or kinds of frames that are not the trial's. If `stalled`, the engine is stopped for a moment in
+    every trial.
     """
 
     name: str
@@ -60,7 +70,7 @@ class Case:
     experiment: Mapping[str, Any]
     figures: Mapping[str, Expected] = field(default_factory=dict)
     counts: Mapping[tuple[TrialKind, str], Expected] = field(default_factory=dict)
-    span: str = ""
+    span: Span | None = None
     stalled: bool = False
     end: SoftwireEnd | MapEnd | None = None
 

@@ -58,8 +58,8 @@ class Standing(StrEnum):
 @dataclass(frozen=True)
 class Pauses:
     """The pauses of the two cores in seconds, in the trial with the longest: for each core its longest pause or the sum
-    of those above 1 ms, whichever is longer, and for both together the sum of the two. `span_s` is the time in which
-    the moment lies that the figures are counted from."""
+    of those above 1 ms, whichever is longer, and for both together the sum of the two. The figure counts from a moment
+    within a change that took `span_s` longer than the gateway needs."""
 
     tester_s: float = 0.0
     gateway_s: float = 0.0
@@ -68,7 +68,7 @@ class Pauses:
 
     def __str__(self) -> str:
         tester, gateway = format_duration(self.tester_s), format_duration(self.gateway_s)
-        span = f", and the change took {format_duration(self.span_s)}" if self.span_s else ""
+        span = f", and the change took {format_duration(self.span_s)} longer" if self.span_s else ""
         return f"in one trial the tester's core paused for up to {tester}, the gateway's for up to {gateway}{span}"
 
 
@@ -133,11 +133,11 @@ def readings(case: Case, record: ExperimentRecord, folder: Path) -> Iterator[Rea
     bound = any(each.lower_bound is not None and each.upper_bound is None for each in record.repetitions)
     spoiling = _pauses(trials) if bound or record.state == State.TESTER_LIMIT else Pauses()
 
-    if span := record.figure_statistics.get(case.span):
-        pauses = replace(pauses, span_s=span.median)
-
     def reading(figure: str, what: str, unit: Unit, expected: Expected, measured: float | None) -> Reading:
         during = spoiling if measured is None or bound else pauses
+        if (span := case.span) and figure.startswith(span.counted):
+            took = record.figure_statistics.get(span.figure)
+            during = replace(during, span_s=max(0.0, took.median - span.known_s) if took else 0.0)
         what = f"{case.title}: {what}"
         return Reading(
             case.name, case.procedure, figure, what, unit, expected, measured, during, record.reason, folder

@@ -98,4 +98,4 @@ def test_a_long_change_excuses_what_is_counted_from_it() -> None:
     assert late.standing == Standing.WRONG
     changed = replace(late, pauses=Pauses(tester_s=0.001, both_s=0.001, span_s=0.008))
     assert changed.standing == Standing.DISTURBED
-    assert changed.remark.endswith(", and the change took 8 ms")
+    assert changed.remark.endswith(", and the change took 8 ms longer")

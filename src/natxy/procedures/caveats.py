@@ -171,8 +171,8 @@ def _tolerated_losses(experiments: list[Experiment]) -> Iterator[Caveat]:
             alike.setdefault((tolerance.text, title), {})[experiment.sweep or experiment.title] = None
     for (text, title), names in alike.items():
         yield departure(
-            f"Trials pass with up to {text} of their frames lost, so that this is not a {title} as the RFCs define it; "
-            f"RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss: {'; '.join(names)}."
+            f"{'; '.join(names)}: trials pass with up to {text} of their frames lost, so that the result is not a "
+            f"{title} as the RFCs define it; RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss."
         )
 
 

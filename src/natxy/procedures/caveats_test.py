@@ -239,8 +239,8 @@ def test_a_tolerated_loss_names_its_experiments_and_a_sweep_once() -> None:
     ]
     assert simulated(tolerant | {"name": "mine", "title": "Mine"}, *cells) == [
         departure(
-            "Trials pass with up to 0.01 % of their frames lost, so that this is not a throughput as the RFCs define "
-            "it; RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss: Mine; sizes."
+            "Mine; sizes: trials pass with up to 0.01 % of their frames lost, so that the result is not a throughput "
+            "as the RFCs define it; RFC 2544 §26.1 and RFC 9693 §4.5 allow no loss."
         )
     ]
 

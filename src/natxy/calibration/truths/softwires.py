@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from natxy.addressing.port_sets import PortSet
-from natxy.calibration.case import Case, Expected, exactly, within
+from natxy.calibration.case import Case, Expected, Span, exactly, within
 from natxy.calibration.scale import MAX_PAUSE_S, Scale
 from natxy.calibration.truths.rates import PHASE2_CONNECTIONS, highest_rate, limited
 from natxy.calibration.truths.recovery import WHY_PAUSE
@@ -168,8 +168,8 @@ def binding_churn(scale: Scale) -> Iterator[Case]:
             {"unchanged_lost": _frames(silent_s, 4 * fps) if silent_s else exactly(0)}
             | {f"{figure}_{way}": truth for figure, truth in {**time_s, **frames}.items() for way in STREAMS},
             end=SoftwireEnd.CORE,
-            # Frames count from the gateway's answer, which natxy's process reads when it gets a core.
-            span="change",
+            # They count from natxy's request or the gateway's answer, and natxy may lose its core between the two.
+            span=Span("change", settings.get("binding_time", 0.0), ("old_", "new_")),
         )  # fmt: skip
 
 

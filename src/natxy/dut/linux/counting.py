@@ -44,7 +44,9 @@ for each; do
   [ -e "/sys/class/net/$each/device" ] && {{ echo "== ethtool-$each"; ethtool -S "$each"; }}
 done
 for each in jool jool_siit jool_mapt; do
-  [ -d "/sys/module/$each" ] && {{ echo "== $each"; $each -i natxy stats display --csv --no-headers; }}
+  [ -d "/sys/module/$each" ] && {{ echo "== $each"; \
+for own in $($each instance display --csv --no-headers | grep -o 'natxy[^,]*' | sort -u); do \
+$each -i "$own" stats display --csv --no-headers; done; }}
 done
 [ -e /dev/pf ] && {{ echo '== pfctl'; pfctl -si; }}
 exit 0
@@ -240,5 +242,9 @@ def _filter(printed: str) -> dict[str, int]:
 
 
 def _jool(printed: str) -> dict[str, int]:
-    lines = re.findall(rf"^(?:JSTAT_?)(\w{{1,60}})[,:] *({_NUMBER})$", printed, re.MULTILINE)
-    return {name: int(count) for name, count in lines if name not in _JOOL_NO_LOSS}
+    """Returns the counters of all of natxy's instances together; those of other network namespaces say nothing."""
+    found: dict[str, int] = {}
+    for name, count in re.findall(rf"^(?:JSTAT_?)(\w{{1,60}})[,:] *({_NUMBER})$", printed, re.MULTILINE):
+        if name not in _JOOL_NO_LOSS:
+            found[name] = found.get(name, 0) + int(count)
+    return found

@@ -66,8 +66,9 @@ NIC statistics:
      rx_no_buffer_count: 0
 == jool
 JSTAT_RECEIVED6,{received}
-JSTAT_POOL4_MISMATCH,{dropped}
+JSTAT_POOL4_MISMATCH,{dropped - dropped // 2}
 JSTAT64_TTL,0
+JSTAT_POOL4_MISMATCH,{dropped // 2}
 """
 
 

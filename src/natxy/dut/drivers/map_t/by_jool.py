@@ -12,10 +12,38 @@ from natxy.dut.linux import jool_instance
 from natxy.dut.linux.jool_instance import JoolInstance
 from natxy.errors import GatewayDiedError, GatewayMissingError
 from natxy.plan.gateways.jool import MODULE_REMEDY
+from natxy.plan.gateways.map_t import MOST_PSIDS
 
 _MODULE: Final = "jool_siit"
+_NAMES: Final = tuple(f"natxy-map{number}" for number in range(MOST_PSIDS))
+"""The names of the instances."""
 _CHAIN: Final = "natxy-map-t"
 _COMMANDS: Final = ("iptables", "ip6tables")
+# Prints the instances that this network namespace lacks. A list of Jool's has those of all namespaces.
+_MISSING: Final = f"""
+for each; do
+  {_MODULE} -i "$each" global display > /dev/null 2>&1 || echo "$each"
+done
+"""
+# iptables by nftables leaves a table without rules behind, whose hooks would cost each packet time. What is not there
+# any more is no error, but a chain that stays is one.
+_EMPTY: Final = r"^(table .*|\s+chain .*|\s+type .* policy accept;|\s*\}|)$"
+_REMOVE: Final = f"""
+remove() {{
+  "$1" --wait -t mangle -D PREROUTING -j {_CHAIN}
+  "$1" --wait -t mangle -F {_CHAIN}
+  "$1" --wait -t mangle -X {_CHAIN}
+  nft list table "$2" mangle | grep -qvE '{_EMPTY}' || nft delete table "$2" mangle
+  ! "$1" --wait -t mangle -S {_CHAIN}
+}} > /dev/null 2>&1
+failed=0
+remove iptables ip || failed=1
+remove ip6tables ip6 || failed=1
+for each; do
+  {_MODULE} instance remove "$each" > /dev/null 2>&1
+done
+exit "$failed"
+"""
 
 
 class ByJool(Translators):
@@ -30,14 +58,14 @@ class ByJool(Translators):
             psid: JoolInstance(
                 self.transport,
                 _MODULE,
-                f"natxy-{psid}",
+                name,
                 {
                     "global": common,
                     "eamt": [{"ipv6 prefix": f"{each.address}/128", "ipv4 prefix": f"{each.ipv4}/32"} for each in own],
                 },
                 by_iptables=self.marked,
             )
-            for psid, own in self.subscribers.items()
+            for name, (psid, own) in zip(_NAMES, self.subscribers.items(), strict=False)
         }
 
     def install(self, cores: Sequence[int]) -> None:
@@ -49,21 +77,14 @@ class ByJool(Translators):
         if self.marked:
             text = "".join(f"{line}\n" for line in self._rules())
             for command in _COMMANDS:
-                self.transport.run([f"{command}-restore", "--noflush"], input=text)
+                self.transport.run([f"{command}-restore", "--wait", "--noflush"], input=text)
 
     def uninstall(self) -> None:
-        if self.marked:
-            for command in _COMMANDS:
-                for words in (["-D", "PREROUTING", "-j", _CHAIN], ["-F", _CHAIN], ["-X", _CHAIN]):
-                    # It fails when there is no chain.
-                    self.transport.run([command, "-t", "mangle", *words], check=False)
-        for each in self._instances.values():
-            each.remove()
+        self.transport.run(["sh", "-c", _REMOVE, "sh", *_NAMES])
 
     def check_alive(self) -> None:
-        shown = self.transport.run([_MODULE, "instance", "display", "--csv", "--no-headers"]).stdout
-        there = {field.strip() for line in shown.splitlines() for field in line.split(",")}
-        if gone := [each.name for each in self._instances.values() if each.name not in there]:
+        own = [each.name for each in self._instances.values()]
+        if gone := self.transport.run(["sh", "-c", _MISSING, "sh", *own]).stdout.split():
             raise GatewayDiedError(f"Jool's instance {gone[0]} is gone")
 
     def pin(self, cores: Sequence[int]) -> None:

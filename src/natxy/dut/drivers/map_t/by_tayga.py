@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Final
 
@@ -51,11 +52,12 @@ class ByTayga(Translators):
             each.start(cores)
 
     def uninstall(self) -> None:
-        if self.marked:
-            for family in _FAMILIES:
-                flush_rules(self.transport, family)
-        for each in self._instances.values():
-            each.stop()
+        with ExitStack() as stack:
+            for each in self._instances.values():
+                stack.callback(each.stop)
+            if self.marked:
+                for family in _FAMILIES:
+                    flush_rules(self.transport, family)
 
     def check_alive(self) -> None:
         for each in self._instances.values():

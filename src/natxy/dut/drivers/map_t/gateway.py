@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from natxy.dut.base import Capability
@@ -52,9 +53,10 @@ class MapTGateway(MapEndGateway[MapTConfig]):
         self._translators.install(self._cores)
 
     def uninstall(self) -> None:
-        if self._translators.marked:
-            self.transport.run(["nft", "-f", "-"], input=f"table {_TABLE}\ndelete table {_TABLE}\n")
-        self._translators.uninstall()
+        with ExitStack() as stack:
+            stack.callback(self._translators.uninstall)
+            if self._translators.marked:
+                self.transport.run(["nft", "-f", "-"], input=f"table {_TABLE}\ndelete table {_TABLE}\n")
 
     def check_alive(self) -> None:
         self._translators.check_alive()
@@ -75,7 +77,7 @@ class MapTGateway(MapEndGateway[MapTConfig]):
     def rules(self) -> str:
         """Returns the rules of a border relay whose subscribers share addresses, as nftables reads them.
 
-        They come before iptables' rules, which see the marks.
+        They drop what has no port: ICMP, and fragments but the first.
         """
         domain, translators = self.domain, self._translators
         length, offset = domain.rule.psid_length, domain.rule.offset
@@ -86,18 +88,21 @@ class MapTGateway(MapEndGateway[MapTConfig]):
         marks = ", ".join(f"{psid << shift:#x} : {translators.mark(psid)}" for psid in translators.subscribers)
         # The interface identifier ends with the PSID (RFC 7597 §6).
         bound = ", ".join(f"::{psid:x} . {psid << shift:#x}" for psid in translators.subscribers)
+        # Iptables' rules of Jool see the marks at priority -150, and come after these.
         return f"""\
 table {_TABLE}
 delete table {_TABLE}
 table {_TABLE} {{
 \tchain to-subscribers {{
-\t\tudp dport < {lowest} drop
-\t\tmeta mark set udp dport & {mask} map {{ {marks} }} accept
+\t\tmeta l4proto != {{ tcp, udp }} drop
+\t\tth dport < {lowest} drop
+\t\tmeta mark set th dport & {mask} map {{ {marks} }} accept
 \t\tdrop
 \t}}
 \tchain from-subscribers {{
-\t\tudp sport < {lowest} drop
-\t\tip6 saddr & ::ffff . udp sport & {mask} {{ {bound} }} meta mark set udp sport & {mask} map {{ {marks} }} accept
+\t\tmeta l4proto != {{ tcp, udp }} drop
+\t\tth sport < {lowest} drop
+\t\tip6 saddr & ::ffff . th sport & {mask} {{ {bound} }} meta mark set th sport & {mask} map {{ {marks} }} accept
 \t\tdrop
 \t}}
 \tchain prerouting {{

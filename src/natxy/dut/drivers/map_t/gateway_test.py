@@ -15,7 +15,7 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.map_t.gateway import MapTGateway
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
-from natxy.errors import GatewayDiedError, GatewayMissingError
+from natxy.errors import DutError, GatewayDiedError, GatewayMissingError
 from natxy.plan.gateways.map_t import MapTBy, MapTConfig
 from natxy.plan.model.addresses import AddressPlan, LinkAddresses, MapDomain
 from natxy.plan.model.terms import MapEnd
@@ -27,17 +27,19 @@ RULE: Final = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/31
 
 
 class MadeUpDut(LocalTransport):
-    """Notes the commands and what they read. Those named `lacking` fail."""
+    """Notes the commands and what they read. Those named `lacking` fail, those named `raising` with an error."""
 
-    def __init__(self, lacking: str = "", shown: str = "") -> None:
+    def __init__(self, lacking: str = "", shown: str = "", raising: str = "") -> None:
         super().__init__(MachineSysctls())
-        self.lacking, self.shown = lacking, shown
+        self.lacking, self.shown, self.raising = lacking, shown, raising
         self.asked: list[tuple[str, str]] = []
 
     def run(
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
         self.asked.append((" ".join(argv), input or ""))
+        if argv[0] == self.raising:
+            raise DutError(f"{argv[0]} fails")
         return CompletedCommand(tuple(argv), int(argv[0] == self.lacking), self.shown, "")
 
     def describe(self) -> str:
@@ -45,7 +47,11 @@ class MadeUpDut(LocalTransport):
 
 
 def relay(dut: MadeUpDut) -> MapTGateway:
-    domain = MapDomain(end=MapEnd.CORE, rule=RULE, only=None, prefix=IPv6Network("2001:2:0:64::/64"))
+    return gateway(dut, MapEnd.CORE)
+
+
+def gateway(dut: MadeUpDut, end: MapEnd, only: int | None = None) -> MapTGateway:
+    domain = MapDomain(end=end, rule=RULE, only=only, prefix=IPv6Network("2001:2:0:64::/64"))
     addresses = AddressPlan(left=LINK, right=LINK, map_domain=domain, mtu=1520)
     return MapTGateway(MapTConfig(by=MapTBy.JOOL_SIIT), dut, DutInterfaces("a", "b"), addresses)
 
@@ -54,24 +60,24 @@ def test_each_psid_has_an_instance_to_which_a_mark_leads() -> None:
     dut = MadeUpDut()
     relay(dut).install()
     instances = [json.loads(text) for command, text in dut.asked if command.startswith("tee")]
-    assert [each["instance"] for each in instances] == ["natxy-0", "natxy-1", "natxy-2", "natxy-3"]
+    assert [each["instance"] for each in instances] == [f"natxy-map{number}" for number in range(4)]
     for psid, each in enumerate(instances):
         assert each["framework"] == "iptables"
         assert each["global"] == {"pool6": "2001:2:0:64::/64", "lowest-ipv6-mtu": 1520}
         # RFC 7597 §6, by hand: a bit of the address and two of the PSID behind /48, and both again at the end.
         assert each["eamt"] == [
             {
-                "ipv6 prefix": f"{IPv6Address(f'fd00:2:6:{suffix << 15 | psid << 13:x}:0:c612:800{suffix}:{psid}')}/128",
-                "ipv4 prefix": f"198.18.128.{suffix}/32",
+                "ipv6 prefix": f"{IPv6Address(f'fd00:2:6:{own << 15 | psid << 13:x}:0:c612:800{own}:{psid}')}/128",
+                "ipv4 prefix": f"198.18.128.{own}/32",
             }
-            for suffix in (0, 1)
+            for own in (0, 1)
         ]
     restored = {command: text for command, text in dut.asked if "restore" in command}
-    assert restored.keys() == {"iptables-restore --noflush", "ip6tables-restore --noflush"}
+    assert restored.keys() == {"iptables-restore --wait --noflush", "ip6tables-restore --wait --noflush"}
     for text in restored.values():
         rules = text.splitlines()
         for psid in range(4):
-            assert f"-A natxy-map-t -m mark --mark {120_000 + psid} -j JOOL_SIIT --instance natxy-{psid}" in rules
+            assert f"-A natxy-map-t -m mark --mark {120_000 + psid} -j JOOL_SIIT --instance natxy-map{psid}" in rules
     [marks] = [text for command, text in dut.asked if command.startswith("nft") and "chain" in text]
     assert "map { 0x0 : 120000, 0x4000 : 120001, 0x8000 : 120002, 0xc000 : 120003 }" in marks
 
@@ -85,7 +91,33 @@ def test_without_the_module() -> None:
 
 
 def test_an_instance_that_somebody_has_removed() -> None:
-    shown = "".join(f"a6,natxy-{psid},iptables\n" for psid in range(4))
-    relay(MadeUpDut(shown=shown)).check_alive()
-    with pytest.raises(GatewayDiedError, match="Jool's instance natxy-3 is gone"):
-        relay(MadeUpDut(shown=shown.replace("natxy-3", "natxy-33"))).check_alive()
+    dut = MadeUpDut()
+    relay(dut).check_alive()
+    assert dut.asked[-1][0].endswith(" natxy-map0 natxy-map1 natxy-map2 natxy-map3")
+    with pytest.raises(GatewayDiedError, match="Jool's instance natxy-map3 is gone"):
+        relay(MadeUpDut(shown="natxy-map3\n")).check_alive()
+
+
+def test_an_edge_has_one_instance_for_all_that_arrives() -> None:
+    dut = MadeUpDut()
+    gateway(dut, MapEnd.EDGE, only=6).install()
+    [instance] = [json.loads(text) for command, text in dut.asked if command.startswith("tee")]
+    assert instance["framework"] == "netfilter"
+    # The second address, and PSID 2.
+    assert [each["ipv4 prefix"] for each in instance["eamt"]] == ["198.18.128.1/32"]
+    assert not [command for command, _ in dut.asked if "restore" in command]
+
+
+def test_all_that_any_settings_can_have_made_is_removed_first_and_in_spite_of_an_error() -> None:
+    dut = MadeUpDut()
+    relay(dut).install()
+    removed, added = (
+        next(number for number, (command, _) in enumerate(dut.asked) if word in command)
+        for word in ("instance remove", "file handle")
+    )
+    assert removed < added
+    assert dut.asked[removed][0].endswith(" ".join(f"natxy-map{number}" for number in range(16)))
+    failing = MadeUpDut(raising="nft")
+    with pytest.raises(DutError):
+        relay(failing).uninstall()
+    assert "instance remove" in failing.asked[-1][0]
