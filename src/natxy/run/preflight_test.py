@@ -78,6 +78,7 @@ def test_translators_too() -> None:
     [
         ("nat46", "build it from https://github.com/ayourtch/nat46"),
         ("jool-mapt", "build Jool 4.2 from the branch mapt"),
+        ({"driver": "map-t", "by": "jool-siit"}, "install it, e.g. `apt install jool-dkms`, or give the gateway `by: "),
         ({"driver": "jool-siit", "kernel": "own"}, "install it, e.g. `apt install jool-dkms`, or remove `kernel: own`"),
     ],
 )
@@ -88,7 +89,8 @@ def test_modules_come_with_the_kernel_or_from_where_the_remedy_says(
     driver = gateway if isinstance(gateway, str) else gateway["driver"]
     both = {"driver": "chain", "gateways": ["tester", gateway]}
     [line] = missing(gateway, translation="siit") if driver == "jool-siit" else missing(both)
-    assert re.search(rf"{driver} needs the kernel module {driver.replace('-', '_')}, which \S+ doesn't have: ", line)
+    module = {"map-t": "jool_siit"}.get(driver, driver.replace("-", "_"))
+    assert re.search(rf"{driver} needs the kernel module {module}, which \S+ doesn't have: ", line)
     assert remedy in line
 
 

@@ -73,10 +73,6 @@ class GatewayModel(PlanModel):
     """True if its driver accepts any number of cores, because the user's commands assign them."""
     bypasses_kernel: ClassVar[bool] = False
     """True if it has its frames from the interfaces themselves, so that the kernel forwards none."""
-    module: ClassVar[str | None] = None
-    """The kernel module that it needs and that a kernel may lack; None if there is none."""
-    module_remedy: ClassVar[str] = ""
-    """Says what to do where the module is missing."""
     takes_given_psid: ClassVar[bool] = True
     """False if, as an end of MAP-T, it can't be told a PSID that is not among the EA bits (RFC 7597 §5.1)."""
     tables_are_known: ClassVar[bool] = True
@@ -89,6 +85,16 @@ class GatewayModel(PlanModel):
     def on_one_machine(self) -> GatewayModel:
         """Returns the gateway as it is when all gateways of a chain share a machine."""
         return self
+
+    @property
+    def module(self) -> str | None:
+        """The kernel module that it needs and that a kernel may lack; None if there is none."""
+        return None
+
+    @property
+    def module_remedy(self) -> str:
+        """Says what to do where the module is missing."""
+        return ""
 
     @property
     def in_virtual_time(self) -> bool:

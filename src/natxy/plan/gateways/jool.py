@@ -20,6 +20,7 @@ _DELETED_PER_S: Final = 2.78e6
 # From a port that a hash chooses, Jool tries the next 1,024 to 8,192 of the pool, according to its size. Its authors
 # found no lost connection "at least until pool4 was about 91% exhausted" (pool4/db.c, compute_max_iterations).
 _SHARE_FOUND: Final = 0.91
+JOOL_SIIT: Final = "jool_siit"
 MODULE_REMEDY: Final = "install it, e.g. `apt install jool-dkms`"
 
 
@@ -64,7 +65,7 @@ class JoolConfig(KernelModel):
 class JoolSiitConfig(KernelModel):
     """Jool's stateless translation (RFC 7915): SIIT, NAT46 without connections, or the CLAT of a 464XLAT."""
 
-    module: ClassVar[str | None] = "jool_siit"
+    module: ClassVar[str | None] = JOOL_SIIT
     module_remedy: ClassVar = MODULE_REMEDY
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46, TranslationKind.CLAT})
     sends_zero_checksums: ClassVar[bool] = True

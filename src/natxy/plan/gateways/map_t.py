@@ -6,6 +6,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
+from natxy.plan.gateways.jool import JOOL_SIIT, MODULE_REMEDY
 from natxy.plan.gateways.map_ends import MapEndModel
 
 MOST_PSIDS: Final = 16
@@ -35,3 +36,11 @@ class MapTConfig(MapEndModel):
     by: MapTBy = MapTBy.TAYGA
     """Translator, of which a border relay has one for each PSID: `tayga`, or `jool-siit` for kernels that have the
     module."""
+
+    @property
+    def module(self) -> str | None:
+        return JOOL_SIIT if self.by == MapTBy.JOOL_SIIT else None
+
+    @property
+    def module_remedy(self) -> str:
+        return f"{MODULE_REMEDY}, or give the gateway `by: tayga`"

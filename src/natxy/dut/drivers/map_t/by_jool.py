@@ -11,10 +11,9 @@ from natxy.dut.drivers.map_t.translators import Translators
 from natxy.dut.linux import jool_instance
 from natxy.dut.linux.jool_instance import JoolInstance
 from natxy.errors import GatewayDiedError, GatewayMissingError
-from natxy.plan.gateways.jool import MODULE_REMEDY
-from natxy.plan.gateways.map_t import MOST_PSIDS
+from natxy.plan.gateways.jool import JOOL_SIIT
+from natxy.plan.gateways.map_t import MOST_PSIDS, MapTBy, MapTConfig
 
-_MODULE: Final = "jool_siit"
 _NAMES: Final = tuple(f"natxy-map{number}" for number in range(MOST_PSIDS))
 """The names of the instances."""
 _CHAIN: Final = "natxy-map-t"
@@ -22,7 +21,7 @@ _COMMANDS: Final = ("iptables", "ip6tables")
 # Prints the instances that this network namespace lacks. A list of Jool's has those of all namespaces.
 _MISSING: Final = f"""
 for each; do
-  {_MODULE} -i "$each" global display > /dev/null 2>&1 || echo "$each"
+  {JOOL_SIIT} -i "$each" global display > /dev/null 2>&1 || echo "$each"
 done
 """
 # iptables by nftables leaves a table without rules behind, whose hooks would cost each packet time. What is not there
@@ -40,7 +39,7 @@ failed=0
 remove iptables ip || failed=1
 remove ip6tables ip6 || failed=1
 for each; do
-  {_MODULE} instance remove "$each" > /dev/null 2>&1
+  {JOOL_SIIT} instance remove "$each" > /dev/null 2>&1
 done
 exit "$failed"
 """
@@ -57,7 +56,7 @@ class ByJool(Translators):
         return {
             psid: JoolInstance(
                 self.transport,
-                _MODULE,
+                JOOL_SIIT,
                 name,
                 {
                     "global": common,
@@ -69,9 +68,9 @@ class ByJool(Translators):
         }
 
     def install(self, cores: Sequence[int]) -> None:
-        if self.transport.run(["modprobe", _MODULE], check=False).returncode != 0:
-            missing = f"modprobe {_MODULE} fails ({self.transport.describe()})"
-            raise GatewayMissingError(f"{missing}; {MODULE_REMEDY}, or give the gateway `by: tayga`")
+        if self.transport.run(["modprobe", JOOL_SIIT], check=False).returncode != 0:
+            missing = f"modprobe {JOOL_SIIT} fails ({self.transport.describe()})"
+            raise GatewayMissingError(f"{missing}; {MapTConfig(by=MapTBy.JOOL_SIIT).module_remedy}")
         for each in self._instances.values():
             each.add()
         if self.marked:
@@ -91,7 +90,7 @@ class ByJool(Translators):
         """Does nothing: the kernel translates on the cores that receive."""
 
     def version(self) -> str:
-        return jool_instance.version(self.transport, _MODULE)
+        return jool_instance.version(self.transport, JOOL_SIIT)
 
     def settings(self) -> list[str]:
         return [*(each.text for each in self._instances.values()), *([*self._rules()] if self.marked else [])]
