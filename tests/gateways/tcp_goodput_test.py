@@ -20,6 +20,7 @@ from tests.support import needs
 
 # The gateway reaches these hosts through the links' next hops.
 BEHIND = {"left_hosts": "198.18.1.7", "right_hosts": "198.19.1.9"}
+CUSTOMER = {"driver": "nftables", "port_set": {"psid": 3, "psid_length": 4, "offset": 0}}
 
 pytestmark = [
     pytest.mark.lab,
@@ -52,8 +53,9 @@ def namespaces() -> list[str]:
         {"gateway": "tayga", "translation": "siit", "directions": "forward"},
         {"gateway": "tayga", "translation": "nat46", "directions": "forward"},
         {"gateway": "tayga-netfilter", "translation": "nat64"},
+        {"gateway": {"driver": "chain", "gateways": [CUSTOMER, "map-t", "map-t"]}, "directions": "forward"},
     ],
-    ids=["IPv6", "behind a next hop", "NAT44", "SIIT", "NAT46", "NAT64"],
+    ids=["IPv6", "behind a next hop", "NAT44", "SIIT", "NAT46", "NAT64", "MAP-T"],
 )
 def test_tcp_comes_through(fields: dict[str, Any], tmp_path: Path) -> None:
     code, run = measure(tmp_path, **fields)
