@@ -291,7 +291,7 @@ def state_of(place: Transport) -> list[str]:
     [
         pytest.param(TUNNEL, {}, marks=pytest.mark.more),
         ("lwaftr", {}),
-        ("lwaftr", {"subscribers": SHARED | {"offset": 0}}),
+        pytest.param("lwaftr", {"subscribers": SHARED | {"offset": 0}}, marks=pytest.mark.more),
         (TUNNEL, SIX_BITS),
         (JOOL, SIX_BITS),
     ],
