@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -76,8 +77,9 @@ class Program:
     def _compiler(self) -> list[str]:
         """Returns how the build compiles the test, without the names of files."""
         every = json.loads((_BUILD / "compile_commands.json").read_text(encoding="utf-8"))
-        [command] = [each["command"] for each in every if each["output"].startswith(f"{self._target}.p/")]
-        words = shlex.split(command)
+        [command] = [each["command"] for each in every if each["output"].endswith(f".p/{self._target}.cpp.o")]
+        # A precompiled header is of no use with other options.
+        words = shlex.split(re.sub(r"-include \w*test.hpp", "", command))
         return words[: words.index("-MD")]
 
     @cached_property

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiler reads once for all tests that need no ports.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
