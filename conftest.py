@@ -20,16 +20,11 @@ from hypothesis import HealthCheck, settings
 from tests.support.apart import keep_apart, machine_held, with_what_make_built
 from tests.support.undisturbed import taken_notes
 
-# The time that an example takes depends on the machine, not on the code. CI asks for fewer examples, drawn anew each
-# time, of the tests that do not say how many they need.
-settings.register_profile(
-    "natxy",
-    deadline=None,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("NATXY_EXAMPLES", "100")),
-)
+# The time that an example takes depends on the machine, not on the code.
+settings.register_profile("natxy", deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("natxy")
+# CI has time for few examples of each test, drawn anew each time.
+_MOST_EXAMPLES = int(os.environ.get("NATXY_EXAMPLES", "0"))
 
 # Hundreds of small databases would spend most of the tests' time waiting for a disk. A container may have little of
 # this memory.
@@ -52,6 +47,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `tools/test.sh` passes only files with these words to the processes that test with labs.
 _LAB = re.compile(r"needs\.LAB|mark\.lab\b")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    test = getattr(item, "obj", None)
+    asked: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if test and asked and 0 < _MOST_EXAMPLES < asked.max_examples:
+        test._hypothesis_internal_use_settings = settings(asked, max_examples=_MOST_EXAMPLES)
 
 
 @pytest.hookimpl(tryfirst=True)
