@@ -64,19 +64,15 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReferenceBed]:
         yield opened
 
 
-# A few seconds each: `make test` has one of each kind, and `make test-long` every third of the others.
+# A few seconds each: `make test` has one of each kind.
 _QUICK: Final = (
     "SIIT, random ports", "IPv4 router, an offset for each side", "IPv4 router, background",
     "IPv6 router, hosts in the middle", "NAT44, decreasing enumeration", "NAT44, hosts and ports at random",
     "NAT44, the right is the initiator", "NAT64, increasing enumeration",
 )  # fmt: skip
-_OTHERS: Final = [name for name in CASES if name not in _QUICK]
 _NAMES: Final = [
     *_QUICK,
-    *(
-        pytest.param(name, marks=pytest.mark.more if number % 3 else pytest.mark.long)
-        for number, name in enumerate(_OTHERS)
-    ),
+    *(pytest.param(name, marks=pytest.mark.more) for name in CASES if name not in _QUICK),
 ]
 
 

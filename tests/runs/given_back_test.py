@@ -155,10 +155,7 @@ SCENES: Final = {
 
 # The scenes of `make test`; together they have every kind of entry.
 SHORT: Final = ("lab", "a DUT behind ssh")
-LONG: Final = (
-    "lab with a softwire", "lab with commands of the user's", "lab with a daemon", "guest",
-    "a core of many behind ssh", "hosts on interfaces of this machine", "bench",
-)  # fmt: skip
+LONG: Final = ("lab with a softwire", "guest", "a core of many behind ssh")
 
 
 @pytest.fixture

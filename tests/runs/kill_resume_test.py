@@ -25,7 +25,7 @@ from tests.support.trials import Kept, begun, kept_trials
 
 pytestmark = [*needs.LAB, pytest.mark.long]
 
-KILLS: Final = 20
+KILLS: Final = 8
 LONG_KILLS: Final = 100
 
 PLAN: Final = """

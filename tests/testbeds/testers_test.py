@@ -160,7 +160,7 @@ def too_low(run: RunRecord) -> str:
     return without_result(run) or ", ".join(low)
 
 
-@pytest.mark.parametrize("testers", [2, pytest.param(MOST_TESTERS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("testers", [2, pytest.param(MOST_TESTERS, marks=pytest.mark.more)])
 def test_testers_find_the_limit_of_the_gateway_together(tmp_path: Path, testers: int) -> None:
     with cabled(tmp_path, testers):
         plan = written(tmp_path, THROUGHPUT, testers)

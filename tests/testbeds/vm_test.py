@@ -134,7 +134,7 @@ def test_every_linux_driver_is_measured_on_a_machine_of_its_own(tmp_path: Path) 
     assert (image_folder() / "disk.img").stat().st_mtime_ns == before
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_several_gateways_have_a_namespace_each_in_one_machine(tmp_path: Path) -> None:
     done = natxy("run", written(tmp_path, CHAINS), "--output", tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
