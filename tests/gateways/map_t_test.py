@@ -19,7 +19,9 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.errors import GatewayDiedError
 from natxy.plan.experiment import Experiment
+from natxy.probe.binding import binding_of
 from natxy.probe.frames import send_probes
+from natxy.procedures.common.spoofing import traffic_beside_spoofed
 from natxy.procedures.common.streams import establish_request, traffic_request
 from natxy.testbeds.lab import NetnsLab
 from tests.support import needs
@@ -164,18 +166,23 @@ def test_a_core_has_an_address_for_each_subscriber(
 def test_a_core_drops_packets_whose_port_is_not_that_of_their_address(tmp_path: Path) -> None:
     shared = {"ipv4": "198.18.128.0/30", "ea_length": 4, "offset": 0}
     experiment = experiment_of(gateway=chain("tester", "map-t"), subscribers=shared, directions="forward")
-    with set_up(experiment, tmp_path) as (_, _, engine):
-        request = patiently(traffic_request(experiment, 2000.0, 7, frames=FRAMES))
-        [stream] = request.streams
-        mapping = stream.frame.mapping
-        assert mapping
-        # Each subscriber with the address of the next PSID: the last two bits of the prefix's part, and of the address.
-        rule = mapping.subscribers
-        further = rule.model_copy(update={"address": IPv6Address(int(rule.address) + (1 << 64 + rule.psid_shift) + 1)})
-        frame = stream.frame.model_copy(update={"mapping": mapping.model_copy(update={"subscribers": further})})
-        spoofed = request.model_copy(update={"streams": [stream.model_copy(update={"frame": frame})]})
-        assert [each.received for each in engine.run_trial(spoofed).streams] == [0]
-        assert engine.run_trial(request).streams[0].received == FRAMES
+    with set_up(experiment, tmp_path) as (lab, _, engine):
+        for passage in send_probes(engine, experiment):
+            assert passage.good
+        binding = binding_of(engine, experiment)
+        beside = patiently(traffic_beside_spoofed(experiment, 2000.0, 7, 0.5))
+        with captured(lab.dut_namespaces[0], "dut-left", Direction.IN) as frames:
+            result = engine.run_trial(beside)
+        all_arrived(result)
+    assert binding
+    assert (binding.sent, binding.passed, binding.caveats) == (16, 0, [])
+    assert result.verdict == Verdict.PASS, result.reason
+    good, spoofed = sum(stream.sent for stream in result.streams), sum(stream.sent for stream in result.spoofed)
+    assert [stream.received for stream in result.spoofed] == [0]
+    # By hand: with 4 PSIDs and no bit before them, the first two bits of a port.
+    apart = [frame for frame in frames if int(IPv6Address(frame[IPv6].src)) & 0xFFFF != frame[UDP].sport >> 14]
+    assert (len(frames), len(apart)) == (good + spoofed, spoofed)
+    assert all(has_right_checksums(frame) for frame in frames)
 
 
 def test_a_core_of_which_one_process_has_ended_is_dead(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ SIX_BITS: Final = {
         pytest.param("lwaftr", {"subscribers": {}}, 0, marks=pytest.mark.more),
         ("lwaftr", SIX_BITS, 0),
         pytest.param(TUNNEL, {"subscribers": SHARED | {"offset": 0}}, 16, marks=pytest.mark.more),
-        (TUNNEL, SIX_BITS, 16),
+        pytest.param(TUNNEL, SIX_BITS, 16, marks=pytest.mark.more),
     ],
     ids=["an address each", "six bits before the PSID", "ports of theirs", "a thousand rules"],
 )
@@ -239,11 +239,14 @@ def test_each_subscriber_of_a_border_relay_has_its_own_instance(machine: VmLab, 
     experiment = experiment_of("tester", JOOL, **SIX_BITS)
     with set_up(machine, experiment, tmp_path) as (gateway, engine):
         found = passed(machine, experiment, engine, 0)
+        binding = binding_of(engine, experiment)
         gateway.check_alive()
         [core] = gateway.hops
         core.transport.run(["jool_siit", "instance", "remove", "natxy-map2"])
         with pytest.raises(GatewayDiedError, match="Jool's instance natxy-map2 is gone"):
             gateway.check_alive()
+    assert binding
+    assert (binding.sent, binding.passed) == (16, 0)
     seen = set()
     for side, end, far, port, ttl in (
         (Side.LEFT, "src", "dst", "sport", experiment.ttl),
@@ -292,7 +295,7 @@ def state_of(place: Transport) -> list[str]:
         pytest.param(TUNNEL, {}, marks=pytest.mark.more),
         ("lwaftr", {}),
         pytest.param("lwaftr", {"subscribers": SHARED | {"offset": 0}}, marks=pytest.mark.more),
-        (TUNNEL, SIX_BITS),
+        pytest.param(TUNNEL, SIX_BITS, marks=pytest.mark.more),
         (JOOL, SIX_BITS),
     ],
     ids=["one", "one that is checked", "shared", "a thousand rules", "instances of Jool"],

@@ -168,6 +168,15 @@ class Experiment(PlanModel):
         return ends[0] if left.mapped else ends[-1]
 
     @property
+    def can_be_spoofed(self) -> bool:
+        """Whether an end that the tester plays can send frames with the address of another subscriber, or of another
+        core, which the gateway can tell: at MAP-T, whose packets have no second address, only by the ports of
+        subscribers who share an address (RFC 7599 §8)."""
+        if domain := self.map_domain:
+            return self.forms_of_ports[0].mapped and domain.only is None and domain.rule.psid_length > 0
+        return self.softwire is not None
+
+    @property
     def kinds(self) -> Kinds | None:
         """The translation of each gateway, or its end of a softwire or of MAP-T; None for a chain that leads
         nowhere."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether an end of a softwire checks that outer addresses belong to the inner ones (RFC 7596 §6.2, RFC 7597
-§8.1): the tester, as the other end, sends a few frames with a neighbour's address."""
+§8.1), and the core of MAP-T that ports belong to addresses (RFC 7599 §8): the tester, as the other end, sends a few
+frames with a neighbour's address."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ class Binding:
 
     title: str
     at_core: bool
+    mapped: bool
     sent: int
     passed: int
 
@@ -38,7 +40,12 @@ class Binding:
         if not self.passed:
             return []
         number = f"{self.passed} of {self.sent} probe packets"
-        if self.at_core:
+        if self.mapped:
+            what = (
+                f"The core translates packets whose port is not that of their subscriber's address ({number}); RFC "
+                "7599 §8 asks for a check of each packet"
+            )
+        elif self.at_core:
             what = (
                 f"The core takes packets with another subscriber's address out of their softwire ({number}); RFC 7596 "
                 "§6.2 and RFC 7597 §8.1 ask for a check of each packet"
@@ -49,19 +56,21 @@ class Binding:
 
 
 def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
-    """Finds out what the end of a softwire does with packets of others; None if the tester plays no end of one, and for
-    a model, whose settings say it."""
-    if experiment.softwire is None or experiment.gateway.in_virtual_time:
+    """Finds out what the end of a softwire, or the core of MAP-T, does with packets of others; None if the tester can
+    send it none, and for a model, whose settings say it."""
+    if not experiment.can_be_spoofed or experiment.gateway.in_virtual_time:
         return None
     if isinstance(experiment.subscribers, HomesPlan):
         # Each of them may have the address.
         return None
-    return Binding(experiment.title, experiment.forms_of_ports[0].in_softwire, *send_spoofed(engine, experiment))
+    at_core = played_side(experiment) == Side.LEFT
+    mapped = experiment.map_domain is not None
+    return Binding(experiment.title, at_core, mapped, *send_spoofed(engine, experiment))
 
 
 def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
-    """Sends frames in the softwires of a neighbour from the end that the tester plays, which has to be one. Returns how
-    many frames were sent, and how many arrived on the other side."""
+    """Sends frames with a neighbour's address from the end that the tester plays, which has to be one. Returns how many
+    frames were sent, and how many arrived on the other side."""
     # An end is asked whatever way the traffic goes.
     probe = probe_of(experiment).model_copy(update={"directions": Directions.BIDIRECTIONAL})
     side = played_side(experiment)

@@ -17,6 +17,7 @@ from natxy.calibration.truths.softwires import (
     MILLION,
     PORTS,
     SET,
+    SHARED,
     STALE,
     WHY_COUNT,
     WRONG_EVERY,
@@ -26,8 +27,6 @@ from natxy.calibration.truths.softwires import (
 from natxy.plan.model.terms import MapEnd
 from natxy.results.trials import TrialKind
 
-# 256 subscribers, of which 16 share each address.
-_SHARED: Final = {"ipv4": "198.18.128.0/28", "ea_length": 8}
 # Title, what the tester counts, settings, and how many packets of how many have the fault.
 FAULTS: Final[dict[str, tuple[str, str, dict[str, Any], int, int]]] = {
     "wrong-subscriber": (
@@ -59,7 +58,7 @@ def _rates(scale: Scale) -> Iterator[Case]:
         ("map-ce", "CE of MAP-T", MapEnd.EDGE, {"mode": "nat"}, behind),
         ("map-ce-port-set", "CE of MAP-T with a port set", MapEnd.EDGE, {"mode": "nat", "port_set": SET}, of_set),
         ("map-core", "Core of MAP-T", MapEnd.CORE, {}, {}),
-        ("map-core-256", "Core of MAP-T's 256 subscribers", MapEnd.CORE, {}, {"subscribers": _SHARED}),
+        ("map-core-256", "Core of MAP-T's 256 subscribers", MapEnd.CORE, {}, {"subscribers": SHARED}),
         ("map-core-million", "Core of MAP-T's million subscribers", MapEnd.CORE, {}, {"subscribers": MILLION}),
     ]
     for name, title, end, gateway, experiment in boxes:
@@ -71,7 +70,7 @@ def _rates(scale: Scale) -> Iterator[Case]:
 def _faulty(scale: Scale, end: MapEnd, name: str) -> Case:
     title, kind, settings, frames, every = FAULTS[name]
     wrong = round(scale.delays_fps * scale.trial_s) * frames // every
-    subscribers = {"subscribers": _SHARED} if end == MapEnd.CORE else {}
+    subscribers = {"subscribers": SHARED} if end == MapEnd.CORE else {}
     return Case(
         f"{end}-{name}", f"{title}, of the {end}", {"map_t": settings}, at_one_rate(scale) | subscribers,
         counts={

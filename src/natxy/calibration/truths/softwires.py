@@ -27,6 +27,8 @@ BINDING_DELAY_S: Final = 0.1
 WHY_COUNT: Final = "a trial may begin at any frame of the gateway's count"
 # A MAP domain whose subscribers share addresses (RFC 7597): 2^15 addresses, 2^5 port sets of each.
 MILLION: Final = {"ipv4": "198.18.128.0/17", "ipv6": "fd00:2:10::/44", "ea_length": 20, "offset": 0}
+# 256 subscribers, of which 16 share each address.
+SHARED: Final = {"ipv4": "198.18.128.0/28", "ea_length": 8}
 # 15 ranges of 64 ports (RFC 7597 §5.1), of which some gateways use the first one alone.
 SET: Final = {"psid": 3, "psid_length": 6, "offset": 4}
 PORTS: Final = PortSet(**SET)
@@ -128,7 +130,7 @@ def capacity_of_ports(
 
 
 def binding_check(scale: Scale) -> Iterator[Case]:
-    """A packet of a neighbour's softwire passes only a gateway that takes any."""
+    """A packet with a neighbour's address passes only a gateway that takes any."""
     good = scale.delays_fps * scale.trial_s
     lossless = {"spoofed": exactly(round(good / 10)), "lost_alone": exactly(0), "lost_beside": exactly(0)}
     subscribers: dict[str, dict[str, Any]] = {"": {"subscribers": {}}, "-million": {"subscribers": MILLION}}
@@ -142,6 +144,14 @@ def binding_check(scale: Scale) -> Iterator[Case]:
                 {"passed": exactly(100 if accepts else 0), **lossless},
                 end=SoftwireEnd.CORE,
             )  # fmt: skip
+        yield Case(
+            f"binding-check-map-t{'-accepts-any' if accepts else ''}",
+            f"Core of MAP-T that {'takes any port' if accepts else 'checks ports'}",
+            {"map_t": {"accepts_any_subscriber": True}} if accepts else {},
+            {"procedure": "binding-check", "rate": scale.delays_fps, "subscribers": SHARED},
+            {"passed": exactly(100 if accepts else 0), **lossless},
+            end=MapEnd.CORE,
+        )
 
 
 def binding_churn(scale: Scale) -> Iterator[Case]:

@@ -76,6 +76,24 @@ def test_spoofed_frames_need_an_end_that_the_tester_plays(gateways: list[str], r
     assert refused or not found
 
 
+@pytest.mark.parametrize(
+    ("gateways", "subscribers", "at", "text"),
+    [
+        (["tester", "map-t"], {"ipv4": "198.18.128.0/30", "ea_length": 4}, None, ""),
+        (["tester", "map-t"], {"ipv4": "198.18.128.0/30"}, "subscribers", "needs subscribers who share an address"),
+        (["tester", "map-t"], None, "subscribers", "needs subscribers who share an address"),
+        (["map-t", "tester"], None, "gateway", "the tester has to be its subscribers"),
+    ],
+)
+def test_spoofed_frames_of_map_t_need_subscribers_who_share_an_address(
+    gateways: list[str], subscribers: dict[str, Any] | None, at: str | None, text: str
+) -> None:
+    own: dict[str, Any] = {"subscribers": subscribers} if subscribers else {}
+    found = problems(procedure="binding-check", gateway={"driver": "chain", "gateways": gateways}, **own)
+    assert [*found] == ([at] if at else [])
+    assert text in found.get(at or "", "")
+
+
 @pytest.mark.parametrize("share", ["0.1%", 0])
 def test_too_few_spoofed_frames_are_refused(share: Any) -> None:
     with pytest.raises(ValueError, match=r"expected 0\.2% to 100 %"):

@@ -21,7 +21,9 @@ class BindingCheckConfig(ProcedureDeclaration):
     """Spoofed frames, which come in addition, as a share of the good ones from the tester's end of the softwire."""
 
     list_position: ClassVar = 540
-    summary: ClassVar = "whether frames of another's softwire pass, and what this check costs (RFC 7596 §6.2)"
+    summary: ClassVar = (
+        "whether frames with another subscriber's address pass, and what this check costs (RFC 7596 §6.2)"
+    )
     figures: ClassVar = (
         Figure("passed", "Spoofed frames that passed", Unit.PERCENT, more_is_better=False),
         Figure("spoofed", "Spoofed frames sent", Unit.FRAMES),

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes streams of spoofed frames: those of a softwire that another subscriber, or another core, has (RFC 7596 §6.2,
-RFC 7597 §8.1)."""
+"""Makes streams of spoofed frames, with the address of another subscriber or another core: in a softwire (RFC 7596
+§6.2, RFC 7597 §8.1), or of MAP-T (RFC 7599 §8)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from ipaddress import IPv6Address
-from typing import Final
+from typing import Any, Final
 
 from natxy.engine.messages.common import Side, StreamRole
-from natxy.engine.messages.requests import StreamSpec, SubscriberRule, TrialRequest
+from natxy.engine.messages.requests import FrameFormat, StreamSpec, SubscriberRule, TrialRequest
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import LONGEST_CYCLE
 from natxy.plan.model.traffic import Directions
@@ -21,35 +21,45 @@ _ASIDE: Final = 1 << 16
 
 
 def played_side(experiment: Experiment) -> Side:
-    """Returns the side on which the tester plays the end of a softwire; it has to play one."""
-    return Side.LEFT if experiment.forms_of_ports[0].in_softwire else Side.RIGHT
+    """Returns the side on which the tester plays an end that spoofed frames can come from; it has to play one."""
+    left = experiment.forms_of_ports[0]
+    return Side.LEFT if left.in_softwire or left.mapped else Side.RIGHT
 
 
 def spoofed(stream: StreamSpec) -> StreamSpec:
-    """Returns the stream with a neighbour's address as that of its own end of a softwire; all of it may be lost.
+    """Returns the stream with a neighbour's address as that of its own end; all of it may be lost.
 
     Frames of phase 1 stay frames of phase 1.
     """
-    softwire = stream.frame.softwire
-    assert softwire
-    if stream.source == Side.LEFT:
-        other = softwire.model_copy(
-            update={"table": _rotated(softwire.table)}
-            if softwire.table
-            else {"subscribers": _neighbors(softwire.subscribers)}
-        )
-    else:
-        other = softwire.model_copy(update={"core": softwire.core + _ASIDE})
     role = stream.role if stream.role == StreamRole.PHASE1 else StreamRole.SPOOFED
-    frame = stream.frame.model_copy(update={"softwire": other})
     return stream.model_copy(
-        update={"frame": frame, "role": role, "max_loss_ratio": ANY_LOSS, "max_backlog_s": None, "tagged": None}
+        update={
+            "frame": _of_neighbor(stream.frame, stream.source),
+            "role": role,
+            "max_loss_ratio": ANY_LOSS,
+            "max_backlog_s": None,
+            "tagged": None,
+        }
     )
 
 
+def _of_neighbor(frame: FrameFormat, source: Side) -> FrameFormat:
+    if mapping := frame.mapping:
+        other = mapping.model_copy(update={"subscribers": _neighbors(mapping.subscribers)})
+        return frame.model_copy(update={"mapping": other})
+    softwire = frame.softwire
+    assert softwire
+    update: dict[str, Any] = {"core": softwire.core + _ASIDE}
+    if source == Side.LEFT:
+        update = {"subscribers": _neighbors(softwire.subscribers)}
+        if softwire.table:
+            update = {"table": _rotated(softwire.table)}
+    return frame.model_copy(update={"softwire": softwire.model_copy(update=update)})
+
+
 def traffic_beside_spoofed(experiment: Experiment, rate_fps: float, seed: int, share: float) -> TrialRequest:
-    """Requests traffic at `rate_fps` in each direction, and between the good frames from the tester's end of the
-    softwire spoofed ones, as many as are a `share` of them."""
+    """Requests traffic at `rate_fps` in each direction, and between the good frames from the tester's end spoofed ones,
+    as many as are a `share` of them."""
     few, of = Fraction(share).limit_denominator(LONGEST_CYCLE // 2).as_integer_ratio()
     plain = traffic_request(experiment, rate_fps, seed)
     side = played_side(experiment)
