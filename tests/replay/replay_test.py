@@ -37,12 +37,20 @@ LATENCY: Final = next(each for each in REPLAYS if (each.script, each.driver) == 
 
 
 # Four steps and three.
-@pytest.mark.parametrize("replay", [of_new_connections(NFTABLES, 250), of_frames_in_time(LINUX, 125)], ids=_name)
+@pytest.mark.parametrize(
+    "replay",
+    [
+        of_new_connections(NFTABLES, 250),
+        pytest.param(of_frames_in_time(LINUX, 125), marks=pytest.mark.more),
+    ],
+    ids=_name,
+)
 def test_a_script_and_its_plan_find_what_is_known(tmp_path: Path, replay: Replay) -> None:
     with replay.standing(tmp_path, tmp_path / "ledger") as ways:
         assert not _alternating(replay, ways).differences()
 
 
+@pytest.mark.more
 def test_mistakes_are_noticed(tmp_path: Path) -> None:
     """Frames that are 20 bytes longer, by the script, and half the rate, by the plan, are other delays."""
     with LATENCY.standing(tmp_path, tmp_path / "ledger") as ways:

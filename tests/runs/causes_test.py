@@ -94,6 +94,7 @@ def test_netfilter_gives_up_its_search_for_a_port(tmp_path: Path) -> None:
 # All namespaces of the machine share the size of this table, so that other labs would lose connections too.
 @pytest.mark.long
 @pytest.mark.alone
+@pytest.mark.more
 def test_hash_chains_are_too_long(tmp_path: Path) -> None:
     found = measured(
         tmp_path,
