@@ -4,4 +4,4 @@
 
 #include <gtest/gtest.h>
 
-#include "program.hpp"
+#include "library_headers/program.hpp"

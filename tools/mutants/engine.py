@@ -79,7 +79,7 @@ class Program:
         every = json.loads((_BUILD / "compile_commands.json").read_text(encoding="utf-8"))
         [command] = [each["command"] for each in every if each["output"].endswith(f".p/{self._target}.cpp.o")]
         # A precompiled header is of no use with other options.
-        words = shlex.split(re.sub(r"-include \w*test.hpp", "", command))
+        words = shlex.split(re.sub(r"-include [a-z_]+\.hpp", "", command))
         return words[: words.index("-MD")]
 
     @cached_property
