@@ -23,7 +23,7 @@ from tests.support.undisturbed import taken_notes
 # The time that an example takes depends on the machine, not on the code.
 settings.register_profile("natxy", deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("natxy")
-# CI has time for few examples of each test, drawn anew each time.
+# CI has time for few examples of each test, drawn anew each time. Without this, a test draws as many as it asks for.
 _MOST_EXAMPLES = int(os.environ.get("NATXY_EXAMPLES", "0"))
 
 # Hundreds of small databases would spend most of the tests' time waiting for a disk. A container may have little of
