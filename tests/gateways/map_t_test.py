@@ -162,26 +162,46 @@ def test_a_core_has_an_address_for_each_subscriber(
     assert len({psid for _, psid in seen}) > psids // 2
 
 
+@pytest.mark.parametrize(
+    ("gateways", "own", "sent"),
+    [
+        (("tester", "map-t"), {"directions": "forward"}, 16),
+        (("tester", "map-t"), {"directions": "reverse"}, 16),
+        (("tester", "map-t", "nftables"), CONNECTED, 1),
+    ],
+    ids=["forward", "reverse", "before a NAT"],
+)
 @repeated
-def test_a_core_drops_packets_whose_port_is_not_that_of_their_address(tmp_path: Path) -> None:
+def test_a_core_drops_packets_whose_port_is_not_that_of_their_address(
+    gateways: tuple[str, ...], own: dict[str, Any], sent: int, tmp_path: Path
+) -> None:
     shared = {"ipv4": "198.18.128.0/30", "ea_length": 4, "offset": 0}
-    experiment = experiment_of(gateway=chain("tester", "map-t"), subscribers=shared, directions="forward")
-    with set_up(experiment, tmp_path) as (lab, _, engine):
+    experiment = experiment_of(gateway=chain(*gateways), subscribers=shared, **own)
+    with set_up(experiment, tmp_path) as (_, _, engine):
         for passage in send_probes(engine, experiment):
             assert passage.good
         binding = binding_of(engine, experiment)
-        beside = patiently(traffic_beside_spoofed(experiment, 2000.0, 7, 0.5))
-        with captured(lab.dut_namespaces[0], "dut-left", Direction.IN) as frames:
-            result = engine.run_trial(beside)
-        all_arrived(result)
     assert binding
-    assert (binding.sent, binding.passed, binding.caveats) == (16, 0, [])
+    assert (binding.sent, binding.passed, binding.caveats) == (sent, 0, [])
+
+
+@pytest.mark.parametrize("directions", ["forward", "reverse"])
+@repeated
+def test_spoofed_frames_beside_good_ones_have_the_address_of_another_psid(directions: str, tmp_path: Path) -> None:
+    shared = {"ipv4": "198.18.128.0/30", "ea_length": 4, "offset": 0}
+    experiment = experiment_of(gateway=chain("tester", "map-t"), subscribers=shared, directions=directions)
+    request = patiently(traffic_beside_spoofed(experiment, 2000.0, 7, 0.5))
+    with set_up(experiment, tmp_path) as (lab, _, engine):
+        with captured(lab.dut_namespaces[0], "dut-left", Direction.IN) as frames:
+            result = engine.run_trial(request)
+        all_arrived(result)
     assert result.verdict == Verdict.PASS, result.reason
-    good, spoofed = sum(stream.sent for stream in result.streams), sum(stream.sent for stream in result.spoofed)
-    assert [stream.received for stream in result.spoofed] == [0]
+    [spoofed] = result.spoofed
+    good = sum(stream.sent for stream in result.streams if stream.name == "forward")
+    assert (spoofed.received, spoofed.sent > 0, good > 0) == (0, True, directions == "forward")
     # By hand: with 4 PSIDs and no bit before them, the first two bits of a port.
     apart = [frame for frame in frames if int(IPv6Address(frame[IPv6].src)) & 0xFFFF != frame[UDP].sport >> 14]
-    assert (len(frames), len(apart)) == (good + spoofed, spoofed)
+    assert (len(frames), len(apart)) == (good + spoofed.sent, spoofed.sent)
     assert all(has_right_checksums(frame) for frame in frames)
 
 

@@ -69,7 +69,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ),
     (
         "binding-check", {"rate": "10k", "gateway": SPOOFABLE}, {}, True,
-        "500 frames of 500 came out of the softwire of another",
+        "500 frames of 500 with another's address passed",
     ),
     (
         "binding-churn", {"rate": "10k", "gateway": LATE, "subscribers": {}}, {}, True,

@@ -168,12 +168,12 @@ class Experiment(PlanModel):
         return ends[0] if left.mapped else ends[-1]
 
     @property
-    def can_be_spoofed(self) -> bool:
-        """Whether an end that the tester plays can send frames with the address of another subscriber, or of another
-        core, which the gateway can tell: at MAP-T, whose packets have no second address, only by the ports of
-        subscribers who share an address (RFC 7599 §8)."""
-        if domain := self.map_domain:
-            return self.forms_of_ports[0].mapped and domain.only is None and domain.rule.psid_length > 0
+    def can_spoof(self) -> bool:
+        """True if the tester plays an end whose spoofed frames the gateway can tell. A packet of MAP-T has no second
+        address: only its port shows that it is spoofed, if subscribers share addresses (RFC 7599 §8)."""
+        left, right = self.forms_of_ports
+        if left.mapped or right.mapped:
+            return left.mapped and self.subscribers is not None and self.subscribers.share_addresses
         return self.softwire is not None
 
     @property

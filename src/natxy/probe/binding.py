@@ -14,13 +14,14 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.traffic import Directions
 from natxy.probe.frames import FRAMES, PROBE_FPS, SEED, probe_of
-from natxy.procedures.common.spoofing import played_side, spoofed
+from natxy.procedures.common.spoofing import passed_through, played_side, spoofed
 from natxy.procedures.common.streams import establish_request, traffic_request
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Holds how many frames with a neighbour's address were sent to an end of a softwire, and how many passed."""
+    """Holds how many frames with a neighbour's address were sent to an end of a softwire or of MAP-T, and how many
+    passed."""
 
     title: str
     at_core: bool
@@ -42,7 +43,7 @@ class Binding:
         number = f"{self.passed} of {self.sent} probe packets"
         if self.mapped:
             what = (
-                f"The core translates packets whose port is not that of their subscriber's address ({number}); RFC "
+                f"The core translates packets whose port does not belong to their address ({number}); RFC "
                 "7599 §8 asks for a check of each packet"
             )
         elif self.at_core:
@@ -58,7 +59,7 @@ class Binding:
 def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
     """Finds out what the end of a softwire, or the core of MAP-T, does with packets of others; None if the tester can
     send it none, and for a model, whose settings say it."""
-    if not experiment.can_be_spoofed or experiment.gateway.in_virtual_time:
+    if not experiment.can_spoof or experiment.gateway.in_virtual_time:
         return None
     if isinstance(experiment.subscribers, HomesPlan):
         # Each of them may have the address.
@@ -70,7 +71,7 @@ def binding_of(engine: Engine, experiment: Experiment) -> Binding | None:
 
 def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     """Sends frames with a neighbour's address from the end that the tester plays, which has to be one. Returns how many
-    frames were sent, and how many arrived on the other side."""
+    frames were sent, and how many passed."""
     # An end is asked whatever way the traffic goes.
     probe = probe_of(experiment).model_copy(update={"directions": Directions.BIDIRECTIONAL})
     side = played_side(experiment)
@@ -84,4 +85,4 @@ def send_spoofed(engine: Engine, experiment: Experiment) -> tuple[int, int]:
     streams = [spoofed(stream) for stream in request.streams if stream.source == side]
     result = engine.run_trial(request.model_copy(update={"streams": streams}))
     found = [*result.streams, *result.spoofed]
-    return sum(stream.sent for stream in found), sum(stream.received for stream in found)
+    return sum(stream.sent for stream in found), sum(map(passed_through, found))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of a softwire's end: the share of spoofed frames that pass it beside good ones, which has to be 0 (RFC 7596
-§6.2, RFC 7597 §8.1), and what the check costs.
+"""The check of a softwire's end, or of MAP-T's core: the share of spoofed frames that pass it beside good ones, which
+has to be 0 (RFC 7596 §6.2, RFC 7597 §8.1, RFC 7599 §8), and what the check costs.
 
-At the known rate, good frames are sent without spoofed ones, then beside them. A spoofed frame has a right packet in
-the softwire of a neighbour. If it passes, this is the result, and no failure of the trial: a trial fails by good frames
+At the known rate, good frames are sent without spoofed ones, then beside them. A spoofed frame has a right packet with
+the address of a neighbour. If it passes, this is the result, and no failure of the trial: a trial fails by good frames
 alone. With a search, the throughput of good frames is searched for in both ways.
 """
 
@@ -18,7 +18,7 @@ from natxy.plan.model.units import Unit, format_quantity
 from natxy.plan.procedures.binding_check import BindingCheckConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.spoofing import traffic_beside_spoofed
+from natxy.procedures.common.spoofing import passed_through, traffic_beside_spoofed
 from natxy.procedures.common.steps import find_rate, timed, valid_step
 from natxy.procedures.common.streams import traffic_request
 from natxy.procedures.common.traffic import traffic_step
@@ -32,7 +32,7 @@ class BindingCheck(Procedure[BindingCheckConfig]):
         beside = partial(self._step, repetition, beside=True)
         without = valid_step(repetition, 1, repetition.rate, alone)
         result = valid_step(repetition, 2, repetition.rate, beside)
-        sent, passed = (sum(map(count, result.spoofed)) for count in (_sent, _passed))
+        sent, passed = (sum(map(count, result.spoofed)) for count in (_sent, passed_through))
         figures: dict[str, float | None] = {
             "passed": 100 * passed / sent,
             "spoofed": float(sent),
@@ -68,11 +68,6 @@ def _sent(stream: StreamResult) -> int:
     return stream.sent
 
 
-def _passed(stream: StreamResult) -> int:
-    """Returns the frames that came through, also in a way that no frame should."""
-    return min(stream.sent, stream.received + stream.misrouted + stream.corrupt)
-
-
 def _lost(result: TrialResult) -> float:
     return float(sum(stream.lost for stream in result.streams))
 
@@ -81,4 +76,4 @@ def _remark(sent: int, passed: int) -> str:
     if not passed:
         return ""
     frames = format_quantity(passed, Unit.FRAMES)
-    return f"{frames} of {sent:,} came out of the softwire of another: the gateway does not check whose they are"
+    return f"{frames} of {sent:,} with another's address passed: the gateway does not check whose they are"

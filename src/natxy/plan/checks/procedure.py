@@ -47,23 +47,24 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
 
 
 def check_softwire(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Yields a problem if the procedure is about a softwire, and the tester plays no end of one; one of MAP-T may
-    do, too."""
+    """Yields a problem if the procedure needs an end of a softwire, and the tester plays none. To check bindings, the
+    subscribers' end of MAP-T is enough, if they share addresses."""
     procedure = experiment.procedure
     left, right = experiment.forms_of_ports
     if not procedure.at_softwire or left.in_softwire or right.in_softwire:
         return
     if procedure.changes_bindings or not (left.mapped or right.mapped):
         text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
-        yield Problem((*location, "gateway"), text + "softwire], or [softwire, tester]")
+        of_map_t = "" if procedure.changes_bindings else ", or [tester, map-t]"
+        yield Problem((*location, "gateway"), f"{text}softwire], or [softwire, tester]{of_map_t}")
     elif not left.mapped:
         text = (
             f"for {procedure.name} of MAP-T the tester has to be its subscribers; give a chain such as [tester, map-t]"
         )
         yield Problem((*location, "gateway"), text)
-    elif not experiment.can_be_spoofed:
-        text = f"{procedure.name} of MAP-T needs subscribers who share an address, because ports alone give a spoofed "
-        text += "packet away; give e.g. {ipv4: 198.18.128.0/30, ea_length: 4}"
+    elif not experiment.can_spoof:
+        text = f"{procedure.name} of MAP-T needs subscribers who share an address, because only its port shows "
+        text += "that a packet is spoofed; give e.g. {ipv4: 198.18.128.0/30, ea_length: 4}"
         yield Problem((*location, "subscribers"), text)
 
 

@@ -185,7 +185,9 @@ def _check_owned_ports(experiment: Experiment, limits: tuple[int, int], at: Loca
     subscribers."""
     first, last = limits
     used: dict[Location, PortRange] = {}
-    if experiment.makes_connections or experiment.directions != Directions.REVERSE:
+    # Spoofed frames come from subscribers, whatever way the traffic goes.
+    spoofed = isinstance(experiment.procedure, BindingCheckConfig)
+    if experiment.makes_connections or spoofed or experiment.directions != Directions.REVERSE:
         used["source",] = experiment.ports.source
     if not experiment.makes_connections and experiment.directions != Directions.FORWARD:
         own = ("reverse", "destination") if experiment.ports.reverse else ("destination",)

@@ -135,6 +135,14 @@ def test_ports_and_hosts_are_those_of_the_table() -> None:
     )
 
 
+def test_spoofed_frames_have_ports_of_subscribers_whatever_way_the_traffic_goes() -> None:
+    own = chain("tester", "softwire") | {"subscribers": {"ipv4": "198.18.128.0/30", "ea_length": 4}}
+    reverse = {"directions": "reverse", "ports": {"source": "1-500", "destination": "1024-65535"}}
+    assert problems(**own, **reverse) == {}
+    found = problems(**own, **reverse, procedure="binding-check", rate="1k")
+    assert "no subscriber has ports below 1,024" in found["experiments[0].ports.source"]
+
+
 PLAN: Final = """
 name: p
 experiments:

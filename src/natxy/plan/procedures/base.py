@@ -66,7 +66,7 @@ class ProcedureDeclaration(PlanModel):
     """True if the procedure, which takes a `search`, has none unless the plan gives one."""
 
     at_softwire: ClassVar[bool] = False
-    """True if the tester has to play one end of a softwire."""
+    """True if the tester has to play one end of a softwire, or where this is enough, one of MAP-T."""
 
     changes_bindings: ClassVar[bool] = False
     """True if the tester has to play the subscribers of a core whose bindings natxy can change while traffic flows."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of a softwire's end that outer addresses belong to the inner ones (RFC 7596 §6.2, RFC 7597 §8.1)."""
+"""The check of a softwire's end that outer addresses belong to the inner ones (RFC 7596 §6.2, RFC 7597 §8.1), and of
+MAP-T's core that ports belong to addresses (RFC 7599 §8)."""
 
 from __future__ import annotations
 
@@ -18,12 +19,10 @@ _LEAST_SHARE: Final = 2 / LONGEST_CYCLE
 class BindingCheckConfig(ProcedureDeclaration):
     name: Literal["binding-check"] = "binding-check"
     spoofed: Share = 0.1
-    """Spoofed frames, which come in addition, as a share of the good ones from the tester's end of the softwire."""
+    """Spoofed frames, which come in addition, as a share of the good ones from the tester's end."""
 
     list_position: ClassVar = 540
-    summary: ClassVar = (
-        "whether frames with another subscriber's address pass, and what this check costs (RFC 7596 §6.2)"
-    )
+    summary: ClassVar = "whether frames with another's address pass, and what checking costs (RFC 7596 §6.2)"
     figures: ClassVar = (
         Figure("passed", "Spoofed frames that passed", Unit.PERCENT, more_is_better=False),
         Figure("spoofed", "Spoofed frames sent", Unit.FRAMES),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.requests import FrameFormat, StreamSpec, SubscriberRule, TrialRequest
+from natxy.engine.messages.results import StreamResult
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import LONGEST_CYCLE
 from natxy.plan.model.traffic import Directions
@@ -80,8 +81,17 @@ def traffic_beside_spoofed(experiment: Experiment, rate_fps: float, seed: int, s
     return plain.model_copy(update={"streams": [*streams, spoofed(own).model_copy(update=further)]})
 
 
+def passed_through(stream: StreamResult) -> int:
+    """Returns the spoofed frames that came through, also in a way that no frame should."""
+    return min(stream.sent, stream.received + stream.misrouted + stream.corrupt)
+
+
 def _neighbors(rule: SubscriberRule) -> SubscriberRule:
-    """Returns the rule by which each subscriber has the address of the next one."""
+    """Returns the rule by which each subscriber has the address of the next one.
+
+    The last subscriber of an IPv4 address has an address that nobody has: its PSID is one too high, and before it are
+    the bits of the next IPv4 address.
+    """
     if rule.psid_mask:
         further = (1 << rule.psid_shift << 64) + (1 if rule.identifier else 0)
     elif rule.address_mask:
