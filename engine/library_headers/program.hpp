@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler reads once for natxy-engine and once for natxy-reference: headers of libraries that take long.
-// Each file includes what it needs as if this header did not exist.
+// The compiler reads these headers once for natxy-engine and once for natxy-reference, because reading them takes long.
+// Each file includes the headers that it needs as if this header did not exist.
 #pragma once
 
 #include <fmt/format.h>

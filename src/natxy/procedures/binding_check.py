@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of a softwire's end, or of MAP-T's core: the share of spoofed frames that pass it beside good ones, which
-has to be 0 (RFC 7596 §6.2, RFC 7597 §8.1, RFC 7599 §8), and what the check costs.
+"""Measures the check of a softwire's end, or of MAP-T's core: the share of spoofed frames that pass beside good frames,
+and the cost of the check. The share has to be 0 (RFC 7596 §6.2, RFC 7597 §8.1, RFC 7599 §8).
 
 At the known rate, good frames are sent without spoofed ones, then beside them. A spoofed frame has a right packet with
 the address of a neighbour. If it passes, this is the result, and no failure of the trial: a trial fails by good frames

@@ -63,8 +63,8 @@ def check_softwire(experiment: Experiment, location: Location) -> Iterator[Probl
         )
         yield Problem((*location, "gateway"), text)
     elif not experiment.can_spoof:
-        text = f"{procedure.name} of MAP-T needs subscribers who share an address, because only its port shows "
-        text += "that a packet is spoofed; give e.g. {ipv4: 198.18.128.0/30, ea_length: 4}"
+        text = f"{procedure.name} of MAP-T needs subscribers who share an address, because only the port of "
+        text += "a packet shows that the packet is spoofed; give e.g. {ipv4: 198.18.128.0/30, ea_length: 4}"
         yield Problem((*location, "subscribers"), text)
 
 

@@ -22,7 +22,7 @@ _ASIDE: Final = 1 << 16
 
 
 def played_side(experiment: Experiment) -> Side:
-    """Returns the side on which the tester plays an end that spoofed frames can come from; it has to play one."""
+    """Returns the side of the tester's end of a softwire or of MAP-T; the tester has to play such an end."""
     left = experiment.forms_of_ports[0]
     return Side.LEFT if left.in_softwire or left.mapped else Side.RIGHT
 
