@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import select
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from pydantic import RootModel
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import (
     ICMPv6ND_NA,
@@ -24,158 +18,38 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrFragment,
 )
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Packet, Raw
-from scapy.utils import checksum
 
-from natxy.engine.pipe import RefusedError, RpcPipe
-from natxy.engine.program import find_reference
-from natxy.errors import DutError
+from natxy.engine.pipe import RefusedError
 from tests.support import needs
-from tests.support.capture import inside
 from tests.support.captured_frames import has_right_checksums
-from tests.support.timing import takes_at_most, wait_until
+from tests.support.raw_reference import (
+    ITS,
+    MAP,
+    NAT44,
+    OURS,
+    PORTS,
+    Bed,
+    endpoints,
+    number,
+    numbered,
+    raw_reference_bed,
+    udp,
+)
+from tests.support.timing import takes_at_most
 from tests.support.undisturbed import undisturbed
 
-NAMESPACE: Final = f"natxy-reference-{os.getpid()}"
-OURS: Final = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:01:01"}
-ITS: Final = {"left": "02:00:00:00:00:11", "right": "02:00:00:00:01:11"}
-PORTS: Final = [
-    {"side": side, "device": f"net_af_packet{i},iface=gw-{side}", "medium": "veth", "mac": ITS[side]}
-    for i, side in enumerate(OURS)
-]
-# Only ends a test that hangs.
-PATIENCE_S: Final = 60.0
 # So low that no pause of the machine is long enough for another frame.
 SLOWEST: Final = 0.001
-
-Params = RootModel[dict[str, Any]]
-
 
 pytestmark = [pytest.mark.lab, needs.NAMESPACES, needs.REFERENCE]
 
 
-class Bed:
-    """Holds the gateway and a raw socket at each outer end of its two veth pairs."""
-
-    def __init__(self, gateway: RpcPipe, sockets: dict[str, socket.socket]) -> None:
-        self.gateway = gateway
-        self._sockets = sockets
-
-    def call(self, method: str, **params: Any) -> Any:
-        return self.gateway.call(method, Params(params))
-
-    def apply(self, mode: str = "forward", **settings: Any) -> None:
-        links = [
-            {"side": "left", "addresses": ["10.0.0.1", "fd00:2::1"]},
-            {"side": "right", "addresses": ["198.19.0.1", "2001:2:0:8000::1"]},
-        ]
-        self.call("gateway.apply", **{"mode": mode, "links": links, **settings})
-        # The gateway learns its neighbor from any frame.
-        for side in OURS:
-            self.send(side, Ether(src=OURS[side], dst=ITS[side]) / IP(src="10.9.9.9", dst="10.9.9.8", ttl=1) / UDP())
-        wait_until(lambda: sum(sum(self.counters(side)["dropped"].values()) for side in OURS) == 2, every_s=0.001)
-        self.call("gateway.counters", reset=True)
-        self.received("left", 0)
-        self.received("right", 0)
-
-    def counters(self, side: str) -> dict[str, Any]:
-        """Returns the counters of the direction that begins at `side`."""
-        return dict(self.call("gateway.counters")["forward" if side == "left" else "reverse"])
-
-    def send(self, side: str, *frames: Packet) -> None:
-        for frame in frames:
-            self._send(side, bytes(frame))
-
-    def _send(self, side: str, frame: bytes) -> None:
-        """Sends again when the kernel's backlog queue, which all veths of a core share, is full."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                self._sockets[side].send(frame)
-            except OSError as error:
-                if error.errno != errno.ENOBUFS or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.001)
-            else:
-                return
-
-    def received(self, side: str, count: int, wanted: Callable[[Packet], bool] = lambda frame: True) -> list[Packet]:
-        """Returns the frames that arrive until there are `count`, or for long none, and those that follow at once."""
-        frames: list[Packet] = []
-        deadline = time.monotonic() + PATIENCE_S
-        while (len(frames) < count and time.monotonic() < deadline) or self._waits(side):
-            if self._waits(side, 0.05):
-                frame = Ether(self._sockets[side].recv(65535))
-                if frame.src == ITS[side] and wanted(frame):
-                    frames.append(frame)
-        return frames
-
-    def _waits(self, side: str, timeout_s: float = 0.02) -> bool:
-        return bool(select.select([self._sockets[side]], [], [], timeout_s)[0])
-
-    def through(self, side: str, *packets: Packet, count: int | None = None) -> list[Packet]:
-        """Sends packets into `side`; returns what leaves the other side: `count` frames, or as many as were sent."""
-        taken = self.counters(side)["received"] + len(packets)
-        self.send(side, *[Ether(src=OURS[side], dst=ITS[side]) / packet for packet in packets])
-        wait_until(lambda: self.counters(side)["received"] >= taken, every_s=0.001)
-        return self.received(opposite(side), len(packets) if count is None else count)
-
-
-def opposite(side: str) -> str:
-    return "right" if side == "left" else "left"
-
-
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    def run(*words: str) -> None:
-        subprocess.run(["ip", "netns", "exec", NAMESPACE, *words], check=True)
-
-    subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
-    try:
-        run("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.conf.all.arp_ignore=8")
-        for side in OURS:
-            run("ip", "link", "add", side, "type", "veth", "peer", "name", f"gw-{side}")
-            for end in (side, f"gw-{side}"):
-                run("ip", "link", "set", end, "up")
-        with inside(NAMESPACE):
-            sockets = {side: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for side in OURS}
-            for side, raw in sockets.items():
-                raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-                raw.bind((side, 0))
-        program = [str(find_reference()), "--worker-cores", "1", "--main-core", "0"]
-        log = tmp_path_factory.mktemp("reference") / "reference.log"
-        argv = ["ip", "netns", "exec", NAMESPACE, *program]
-        gateway = RpcPipe(argv, log, name="natxy-reference", silence_s=20, died=DutError)
-        try:
-            gateway.call("ports.open", Params({"ports": PORTS}))
-            yield Bed(gateway, sockets)
-        finally:
-            gateway.close("ports.close")
-            for raw in sockets.values():
-                raw.close()
-    finally:
-        subprocess.run(["ip", "netns", "delete", NAMESPACE], check=True)
+    with raw_reference_bed(tmp_path_factory.mktemp("reference")) as opened:
+        yield opened
 
 
-def udp(source: str, destination: str, sport: int = 4000, dport: int = 80, payload: bytes = b"natxy" * 8) -> Packet:
-    layer = IPv6(src=source, dst=destination) if ":" in source else IP(src=source, dst=destination, flags="DF")
-    return layer / UDP(sport=sport, dport=dport) / Raw(payload)
-
-
-def numbered(count: int, source: str = "10.0.0.2", destination: str = "198.19.0.2") -> list[Packet]:
-    return [udp(source, destination, payload=b"%06d" % i + bytes(20)) for i in range(count)]
-
-
-def number(frame: Packet) -> int:
-    return int(bytes(frame[UDP].payload)[:6])
-
-
-def endpoints(frame: Packet) -> tuple[str, int, str, int]:
-    ip = frame[IPv6] if IPv6 in frame else frame[IP]
-    return ip.src, frame[UDP].sport, ip.dst, frame[UDP].dport
-
-
-NAT44: Final = {"pool": "198.19.0.1/32"}
 NAT66: Final = {"pool": "2001:2:0:8000::1/128"}
 NAT64: Final = {"pool": "198.19.0.1/32", "prefix": "2001:2:0:64::/96"}
 NAT46: Final = {
@@ -426,99 +300,6 @@ def test_frames_are_delayed(bed: Bed) -> None:
         return took_s
 
     takes_at_most(2, half_arrived)
-
-
-# RFC 7599, Appendix A, Examples 1 and 2: the subscriber 192.0.2.18 with PSID 0x34, and a host that is none.
-SUBSCRIBER: Final = ("192.0.2.18", 1232, "2001:db8:12:3400:0:c000:212:34")
-FAR: Final = ("10.2.3.4", 80, "2001:db8:ffff:0:a:203:400:0")
-RULE: Final = {
-    "address": "2001:db8::", "address_mask": 0xFF, "address_shift": 16, "psid_mask": 0xFF, "psid_drop": 2,
-    "psid_shift": 8, "identifier": True,
-}  # fmt: skip
-MAP: Final = {"subscribers": RULE, "ipv4": "192.0.2.0/24", "prefix": "2001:db8:ffff::/64"}
-
-
-@pytest.mark.parametrize("end", ["edge", "core"])
-def test_an_end_of_map_t_has_the_addresses_of_rfc_7599(bed: Bed, end: str) -> None:
-    bed.apply(map={"end": end, **MAP})
-    plain, mapped = ("left", "right") if end == "edge" else ("right", "left")
-    source, destination = (SUBSCRIBER, FAR) if end == "edge" else (FAR, SUBSCRIBER)
-    sent = [udp(source[0], destination[0], source[1], destination[1], b"x" * size) for size in (0, 1, 18, 1400)]
-    arrived = bed.through(plain, *sent)
-    assert {endpoints(frame) for frame in arrived} == {(source[2], source[1], destination[2], destination[1])}
-    replies = [udp(destination[2], source[2], destination[1], source[1], b"x" * size) for size in (0, 1, 18, 1400)]
-    returned = bed.through(mapped, *replies)
-    assert {endpoints(frame) for frame in returned} == {(destination[0], destination[1], source[0], source[1])}
-    assert len(arrived) == len(returned) == 4
-    assert all(has_right_checksums(frame) for frame in arrived + returned)
-    # A neighbour's PSID is not that of the port.
-    spoofed = "2001:db8:12:3500:0:c000:212:35"
-    ends = (FAR[2], spoofed, 80, 1232) if end == "edge" else (spoofed, FAR[2], 1232, 80)
-    assert bed.through(mapped, udp(*ends), count=0) == []
-    assert bed.counters(mapped)["dropped"]["wrong_softwire"] == 1
-
-
-def test_a_whole_ce_of_map_t_gives_its_hosts_the_address_and_the_ports_of_its_subscriber(bed: Bed) -> None:
-    port_set = {"psid": 0x34, "psid_length": 8, "offset": 6}
-    translation = {"pool": f"{SUBSCRIBER[0]}/32", "port_set": port_set}
-    bed.apply("nat44", translation=translation, table={"capacity": 1000}, map={"end": "edge", **MAP})
-    sent = [udp("10.0.0.2", FAR[0], 4000 + number, FAR[1]) for number in range(252)]
-    arrived = bed.through("left", *sent)
-    # RFC 7599, Appendix A, Example 2: 1232 to 1235, 2256 to 2259, ..., 63696 to 63699, and 64720 to 64723.
-    owned = {first + further for first in range(1232, 64721, 1024) for further in range(4)}
-    assert {frame[UDP].sport for frame in arrived} == owned
-    assert {(frame[IPv6].src, frame[IPv6].dst) for frame in arrived} == {(SUBSCRIBER[2], FAR[2])}
-    # The subscriber has no port for another connection to this host.
-    assert bed.through("left", udp("10.0.0.2", FAR[0], 5000, FAR[1]), count=0) == []
-    returned = bed.through("right", *[udp(FAR[2], SUBSCRIBER[2], FAR[1], frame[UDP].sport) for frame in arrived])
-    assert [endpoints(frame) for frame in returned] == [
-        endpoints(packet)[2:] + endpoints(packet)[:2] for packet in sent
-    ]
-    assert all(has_right_checksums(frame) for frame in arrived + returned)
-
-
-def test_an_aftr_keeps_homes_with_the_same_address_apart(bed: Bed) -> None:
-    """Each home has a softwire of its own (RFC 6333 §6.6)."""
-    homes = [f"2001:db8:7::{number:x}" for number in range(1, 20)]
-    core = "2001:db8:ffff::1"
-    softwire = {"end": "core", "addresses": {"core": core, "subscribers": {"address": "::"}}}
-    table = {"capacity": 100}
-    bed.apply("nat44", translation=NAT44, table=table, softwire={**softwire, "accepts_any_subscriber": True})
-    sent = [IPv6(src=home, dst=core, hlim=64) / udp("192.168.1.2", "198.19.0.2") for home in homes]
-    arrived = bed.through("left", *sent)
-    assert {(frame[IP].src, frame[IP].dst) for frame in arrived} == {("198.19.0.1", "198.19.0.2")}
-    ports = [frame[UDP].sport for frame in arrived]
-    assert len({*ports}) == len(homes)
-    returned = bed.through("right", *(udp("198.19.0.2", "198.19.0.1", 80, port) for port in ports))
-    assert [(frame[IPv6].src, frame[IPv6].dst) for frame in returned] == [(core, home) for home in homes]
-    assert {(frame[IP].src, frame[IP].dst, frame[UDP].dport) for frame in returned} == {
-        ("198.19.0.2", "192.168.1.2", 4000)
-    }
-    assert all(has_right_checksums(frame) for frame in arrived + returned)
-
-
-def test_a_fragment_of_an_end_of_softwires_is_followed_by_the_other_one(bed: Bed) -> None:
-    ends = {"core": "2001:db8:ffff::1", "subscribers": {"address": "2001:db8:7::1"}}
-    packet = udp("192.168.1.2", "198.19.0.2", payload=bytes(range(200)))
-    for fault in ("inner_fragments_every", "outer_fragments_every"):
-        bed.apply(softwire={"end": "edge", "addresses": ends, fault: 2})
-        whole, first, second = bed.through("left", packet, packet, count=3)
-        carried = bytes(whole[IP])
-        if fault == "inner_fragments_every":
-            assert [(part[IP].flags, part[IP].frag * 8) for part in (first, second)] == [
-                ("MF", 0), ("", len(first[IP].payload))
-            ]  # fmt: skip
-            assert bytes(first[IP].payload) + bytes(second[IP].payload) == carried[20:]
-            assert [checksum(bytes(part[IP])[:20]) for part in (first, second)] == [0, 0]
-        else:
-            parts = [part[IPv6ExtHdrFragment] for part in (first, second)]
-            assert [(part.m, part.offset * 8, part.nh) for part in parts] == [
-                (1, 0, 4), (0, len(parts[0].payload), 4)
-            ]  # fmt: skip
-            assert bytes(parts[0].payload) + bytes(parts[1].payload) == carried
-        for part in (first, second):
-            assert (part[IPv6].src, part[IPv6].dst) == ("2001:db8:7::1", "2001:db8:ffff::1")
-            assert part[IPv6].plen == len(part) - 54
 
 
 def test_a_deaf_gateway_hears_again(bed: Bed) -> None:
