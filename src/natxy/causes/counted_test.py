@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from natxy.causes.causes_test import record, stream
 from natxy.causes.counted import counted, outcome_or_counters, refused
 from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.results.dut_counts import DutCounts
 from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
+from tests.support.failed_trials import record, stream
 
 INSERT_FAILED = "insert_failed rose by 1,498 in `conntrack -S`"
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.causes.causes import explain
-from natxy.causes.causes_test import experiment, record, stream
 from natxy.causes.facts import Facts
 from natxy.causes.flows import by_chance, common, densest, same_each_time, which
 from natxy.engine.messages.results import FieldLosses, LostFlows, StreamResult
 from natxy.results.trials import TrialKind, TrialRecord
+from tests.support.failed_trials import experiment, record, stream
 
 _PARTS = 64
 _LOWEST, _WIDTH = 1024, 1008

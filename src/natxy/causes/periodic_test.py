@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 
 from natxy.causes.causes import explain
-from natxy.causes.causes_test import experiment, record, stream
 from natxy.causes.facts import Facts
 from natxy.causes.periodic import period
 from natxy.engine.messages.results import LostBurst
 from natxy.results.trials import TrialRecord
+from tests.support.failed_trials import experiment, record, stream
 
 SECONDS = 5
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import pytest
 
-from natxy.causes.causes_test import record, stream
 from natxy.causes.places import lost_by_place, place_of_loss
 from natxy.engine.messages.results import TrialResult
 from natxy.results.dut_load import DutLoad, InterfaceLoad
+from tests.support.failed_trials import record, stream
 
 NAMES = ("tayga", "nftables")
 

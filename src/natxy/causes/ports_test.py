@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from natxy.causes.causes import explain
-from natxy.causes.causes_test import FOUR_HOSTS, ONE_HOST, connections, experiment, record, stream
 from natxy.engine.messages.results import SourceSpread
 from natxy.results.dut_counts import DutCounts
 from natxy.results.trials import TrialKind
+from tests.support.failed_trials import FOUR_HOSTS, ONE_HOST, connections, experiment, record, stream
 
 
 def test_a_bounded_search_for_a_port() -> None:
