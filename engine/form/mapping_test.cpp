@@ -133,6 +133,22 @@ TEST(SubscriberRule, ComputesTheAddressesOfOthersExamples) {
   }
 }
 
+TEST(SubscriberRule, MakesTheAddressOfTheSubscriberWhosePsidDiffersInABit) {
+  const Example& each = kExamples.front();
+  SubscriberRule rule = each.rule;
+  rule.psid_xor = 1;
+  const std::uint64_t address = ipv4(each.address);
+  const std::uint64_t port = each.port;
+  // RFC 7597, Appendix A, Example 1, with a PSID of 0x35.
+  EXPECT_EQ(rule.high_of(address, port), 0x2001'0DB8'0012'3500U);
+  EXPECT_EQ(rule.low_of(address, port), 0x0000'C000'0212'0035U);
+  // And from there back: its PSID is the first one's neighbor, so that no address is nobody's.
+  EXPECT_EQ(rule.high_of(address, port + 4), 0x2001'0DB8'0012'3400U);
+  EXPECT_TRUE(rule.fits());
+  rule.psid_xor = 0x100;
+  EXPECT_FALSE(rule.fits());
+}
+
 TEST(SubscriberRule, FitsOnlyIntoSixtyFourBits) {
   EXPECT_TRUE((SubscriberRule{.address_mask = 0xFFFF'FFFF, .address_shift = 32}.fits()));
   EXPECT_FALSE((SubscriberRule{.address_mask = 0xFFFF'FFFF, .address_shift = 33}.fits()));

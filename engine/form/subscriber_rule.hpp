@@ -41,7 +41,8 @@ struct SubscriberRule {
   unsigned address_shift = 0;      // of the rest, in `high`
   std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
   unsigned psid_drop = 0;
-  unsigned psid_shift = 0;  // in `high`
+  unsigned psid_shift = 0;     // in `high`
+  std::uint16_t psid_xor = 0;  // bits of the PSID that are turned over, to make the address of another subscriber
   bool identifier = false;  // whether `low` has the IPv4 address and the PSID
   SubscriberPorts ports{};
   const AddressHalves* table = nullptr;
@@ -84,6 +85,7 @@ struct SubscriberRule {
   }
   /// Returns whether no sum of `high_of` and `low_of` is longer than 64 bits.
   [[nodiscard]] bool fits() const {
+    if ((psid_xor & ~psid_mask) != 0) return false;
     const uint128 last = identifier ? (uint128{0xFFFF'FFFF} << 16) + psid_mask : 0;
     return (high + most_bits()) >> 64 == 0 && (low + last) >> 64 == 0;
   }
@@ -109,7 +111,7 @@ struct SubscriberRule {
   }
   template <class Word>
   [[nodiscard]] Word psid_of(const Word& port) const {
-    return (port >> psid_drop) & psid_mask;
+    return ((port >> psid_drop) & psid_mask) ^ psid_xor;
   }
 };
 

@@ -52,11 +52,12 @@ BESIDE: Final[Fields] = {
 }  # fmt: skip
 SUBSCRIBERS: Final[Fields] = {
     "address": "2001:db8::1", "address_mask": 255, "address_shift": 8, "psid_mask": 240,
-    "psid_drop": 4, "psid_shift": 4, "identifier": True, "ports": {"lowest": 1024, "mask": 240, "value": 16},
+    "psid_drop": 4, "psid_shift": 4, "psid_xor": 16, "identifier": True,
+    "ports": {"lowest": 1024, "mask": 240, "value": 16},
 }  # fmt: skip
 SOFTWIRE: Final[Fields] = {
-    "core": "2001:db8::1", "subscribers": SUBSCRIBERS | {"psid_mask": 0}, "inner_address": "10.0.0.1", "hop_limit": 9,
-    "traffic_class": 3, "flow_label": 5,
+    "core": "2001:db8::1", "subscribers": SUBSCRIBERS | {"psid_mask": 0, "psid_xor": 0}, "inner_address": "10.0.0.1",
+    "hop_limit": 9, "traffic_class": 3, "flow_label": 5,
 }  # fmt: skip
 MAPPING: Final[Fields] = {
     "subscribers": SUBSCRIBERS, "prefix": "2001:db8:ffff::/64", "traffic_class": 3, "flow_label": 5,

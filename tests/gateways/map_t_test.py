@@ -202,6 +202,8 @@ def test_spoofed_frames_beside_good_ones_have_the_address_of_another_psid(direct
     # By hand: with 4 PSIDs and no bit before them, the first two bits of a port.
     apart = [frame for frame in frames if int(IPv6Address(frame[IPv6].src)) & 0xFFFF != frame[UDP].sport >> 14]
     assert (len(frames), len(apart)) == (good + spoofed.sent, spoofed.sent)
+    # The PSID of each differs from its own in the last bit, so that it is a subscriber's.
+    assert {int(IPv6Address(frame[IPv6].src)) & 0xFFFF ^ frame[UDP].sport >> 14 for frame in apart} == {1}
     assert all(has_right_checksums(frame) for frame in frames)
 
 

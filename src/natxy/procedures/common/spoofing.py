@@ -87,17 +87,13 @@ def passed_through(stream: StreamResult) -> int:
 
 
 def _neighbors(rule: SubscriberRule) -> SubscriberRule:
-    """Returns the rule by which each subscriber has the address of the next one.
-
-    The last subscriber of an IPv4 address has an address that nobody has: its PSID is one too high, and before it are
-    the bits of the next IPv4 address.
-    """
+    """Returns the rule by which each subscriber has the address of another: with PSIDs, of the one whose PSID differs
+    in the last bit; without, of the next, and the last has an address of nobody."""
     if rule.psid_mask:
-        further = (1 << rule.psid_shift << 64) + (1 if rule.identifier else 0)
-    elif rule.address_mask:
+        return rule.model_copy(update={"psid_xor": 1})
+    further = _ASIDE
+    if rule.address_mask:
         further = (1 << rule.address_shift << 64) + (_ASIDE if rule.identifier else 0)
-    else:
-        further = _ASIDE
     return rule.model_copy(update={"address": IPv6Address(int(rule.address) + further)})
 
 

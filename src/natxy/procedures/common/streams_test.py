@@ -297,16 +297,14 @@ def test_spoofed_frames_of_a_table_have_another_subscribers_end() -> None:
     assert [str(each) for each in other.table or ()] == ["fd00:2:7::1:1"]
 
 
-def test_spoofed_frames_of_map_t_have_the_next_subscribers_address() -> None:
+def test_spoofed_frames_of_map_t_have_the_address_of_the_other_subscriber_of_a_pair() -> None:
     own = {"ipv4": "198.18.128.0/30", "ipv6": "fd00:2:6::/56", "ea_length": 6, "offset": 0}
     gateway = {"driver": "chain", "gateways": ["tester", "map-t"]}
     [stream, _] = traffic_request(experiment(gateway=gateway, subscribers=own), 1000, seed=7).streams
     false = spoofed(stream)
     assert stream.frame.mapping
     assert false.frame.mapping
-    # By hand: six EA bits end at bit 62 of the prefix, and the identifier ends with the PSID.
-    further = int(false.frame.mapping.subscribers.address) - int(stream.frame.mapping.subscribers.address)
-    assert further == (1 << 64 + 2) + 1
+    assert false.frame.mapping.subscribers == stream.frame.mapping.subscribers.model_copy(update={"psid_xor": 1})
     assert (false.role, false.frame.softwire) == (StreamRole.SPOOFED, None)
 
 
