@@ -22,6 +22,13 @@ pytestmark = [*needs.LAB, needs.SEG6, pytest.mark.same_machine]
 CHURN: Final = {"name": "binding-churn", "recovery": "3s"}
 SHARED: Final = {"ipv4": "198.18.128.0/28", "ipv6": "fd00:2:10::/44", "ea_length": 6, "offset": 0}
 
+# Eight addresses and four PSIDs, and the end of each softwire by no rule.
+TABLE: Final = "ipv4,psid,b4\n" + "".join(
+    f"198.18.128.{address},{psid},fd00:2:7:{address * psid % 7}::{address}{psid}\n"
+    for address in range(8, 16)
+    for psid in range(4)
+)
+
 
 def late(run: RunRecord) -> str:
     """Returns why the tester could not measure a change: it came to it when the traffic had ended."""
@@ -39,11 +46,12 @@ def test_a_core_of_the_kernel_changes_bindings_without_loss_of_the_others(tmp_pa
         "experiments": [
             {"name": "own-addresses", "subscribers": {}, **fields},
             {"name": "shared-addresses", "subscribers": SHARED, **fields},
+            {"name": "table", "subscribers": {"table": TABLE, "offset": 0}, **fields},
         ],
     }
     (tmp_path / "plan.yaml").write_text(json.dumps(plan))
     run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
-    for experiment, bindings in zip(run.experiments, (128, 32), strict=True):
+    for experiment, bindings in zip(run.experiments, (128, 32, 16), strict=True):
         [repetition] = experiment.repetitions
         figures = repetition.figures
         # Frames to subscribers without a route do not pass. Frames from any do: the kernel takes all of them out.
@@ -56,6 +64,6 @@ def test_a_core_of_the_kernel_changes_bindings_without_loss_of_the_others(tmp_pa
             assert time_s is not None
             assert time_s <= took_s + 0.02, name
         assert (figures["old_time_forward"], figures["new_time_forward"]) == (None, None)
-        assert "frames of old softwires passed to the end, forward" in repetition.reason
-        assert "frames of new softwires passed before these were added, forward" in repetition.reason
+        assert "frames of old subscribers passed to the end, forward" in repetition.reason
+        assert "frames of new subscribers passed before these had bindings, forward" in repetition.reason
         assert {trial.verdict for _, _, trial in experiment.all_trials if not trial.undecided} == {Verdict.PASS}

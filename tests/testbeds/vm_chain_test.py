@@ -17,6 +17,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Gateway
 from natxy.dut.registry import create
 from natxy.dut.transport.base import Transport
@@ -264,6 +265,32 @@ def test_each_subscriber_of_a_border_relay_has_its_own_instance(machine: VmLab, 
             assert frame[IPv6].hlim == ttl
             seen.add((suffix, psid))
     assert len(seen) > 4
+
+
+@repeated
+def test_a_border_relay_forwards_nothing_of_subscribers_without_a_mapping(machine: VmLab, tmp_path: Path) -> None:
+    experiment = experiment_of("tester", JOOL, **SIX_BITS)
+    subscribers = experiment.subscribers
+    assert isinstance(subscribers, Subscribers)
+    first = subscribers.ipv4.network_address
+    with set_up(machine, experiment, tmp_path) as (gateway, engine):
+        gateway.set_unbound([SubscriberRange.of(subscribers.rule, first, first + 1)])
+        [hop] = machine.boxes
+        with captured_in_guest(hop.transport, hop.interfaces.left) as frames:
+            result = engine.run_trial(at_leisure(traffic_request(experiment, FPS, 7, frames=FRAMES)))
+        gateway.set_unbound([])
+        passed(machine, experiment, engine, 0)
+    forward, reverse = result.streams
+
+    def bound(direction: Direction, end: str) -> list[bool]:
+        """Returns of each frame whether its subscriber has one of the last two addresses."""
+        addresses = [int(IPv6Address(getattr(frame[IPv6], end))) for frame in frames[direction] if UDP in frame]
+        return [address >> 16 & 3 > 1 for address in addresses]
+
+    sent, delivered = bound(Direction.IN, "src"), bound(Direction.OUT, "dst")
+    assert (len(sent), forward.received) == (FRAMES, sum(sent))
+    assert (all(delivered), reverse.received) == (True, len(delivered))
+    assert all(0 < stream.received < FRAMES for stream in (forward, reverse))
 
 
 def state_of(place: Transport) -> list[str]:

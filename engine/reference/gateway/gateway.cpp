@@ -100,14 +100,21 @@ std::optional<Drop> Gateway::closed(std::uint64_t arrival) {
   return std::nullopt;
 }
 
-/// Returns why a packet of a core's subscriber does not pass. A core that takes packets from any softwire asks for no
+/// Returns why a packet of a core's subscriber does not pass. A core that takes packets from any subscriber asks for no
 /// binding of theirs.
 std::optional<Drop> Gateway::unbound(Side side, const UdpPacket& packet, std::uint64_t arrival) const {
-  if (!softwire_ || settings_.mode != Mode::forward || settings_.softwire->sends != Outer::from_core)
+  if (settings_.mode != Mode::forward || packet.family() != Family::ipv4) return std::nullopt;
+  bool accepts_any = false;
+  if (settings_.softwire && settings_.softwire->sends == Outer::from_core) {
+    accepts_any = settings_.softwire->accepts_any_subscriber;
+  } else if (settings_.map && settings_.map->sends == Outer::from_core) {
+    accepts_any = settings_.map->accepts_any_subscriber;
+  } else {
     return std::nullopt;
-  if (packet.family() != Family::ipv4) return std::nullopt;
-  const bool from_subscriber = side == softwire_->side();
-  if (from_subscriber && settings_.softwire->accepts_any_subscriber) return std::nullopt;
+  }
+  // The subscribers of a core are on its left.
+  const bool from_subscriber = side == Side::left;
+  if (from_subscriber && accepts_any) return std::nullopt;
   const Endpoint own = from_subscriber ? packet.source() : packet.destination();
   return bindings_.has(own.address, arrival) ? std::nullopt : std::optional{Drop::no_binding};
 }

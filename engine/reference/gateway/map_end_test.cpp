@@ -82,6 +82,22 @@ TEST_P(MapEndTest, TranslatesBack) {
   }
 }
 
+TEST_P(MapEndTest, IsACoreThatForwardsNothingOfSubscribersWithoutABinding) {
+  if (at_edge()) GTEST_SKIP() << "an edge has no subscribers";
+  for (const bool accepts_any : {false, true}) {
+    settings.map->accepts_any_subscriber = accepts_any;
+    gateway.emplace(settings, kClock);
+    const uint128 own = kDown4.destination;
+    gateway->change_bindings({{own + 1, own + 9}}, kNow);
+    EXPECT_TRUE(forward(plain_side(), frame_of(sent4())));
+    gateway->change_bindings({{own, own}}, kNow);
+    EXPECT_FALSE(forward(plain_side(), frame_of(sent4())));
+    EXPECT_EQ(dropped(plain_side(), Drop::no_binding), 1U);
+    EXPECT_EQ(forward(mapped_side(), frame_of(sent6().swapped())).has_value(), accepts_any);
+    EXPECT_EQ(dropped(mapped_side(), Drop::no_binding), accepts_any ? 0U : 1U);
+  }
+}
+
 TEST_P(MapEndTest, ComputesAChecksumThatIsMissing) {
   Bytes unsummed = frame_of(sent4());
   store_be16(&unsummed[kGrowth + kEthernetBytes + kIpv4Bytes + 6], 0);

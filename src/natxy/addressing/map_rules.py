@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
@@ -52,6 +51,11 @@ class MapRule:
         return self.given_psid_length or max(0, self.ea_length - self._suffix_length)
 
     @property
+    def psid_count(self) -> int:
+        """The number of subscribers that share an address."""
+        return 1 << self.psid_length
+
+    @property
     def subscriber_count(self) -> int:
         """The number of subscribers that the rule can have."""
         return 1 << (self.ea_length or self.given_psid_length)
@@ -68,19 +72,19 @@ class MapRule:
 
     def subscriber_of(self, address: IPv4Address, port: int) -> MapSubscriber:
         """Returns the subscriber that has an address and, where it is shared, a port. ValueError if none has it."""
-        if address not in self.ipv4:
-            raise ValueError(f"{address} is not in {self.ipv4}")
-        suffix = int(address) - int(self.ipv4.network_address) if self.ea_length else 0
+        place = self.place(address)
+        suffix = place if self.ea_length else 0
         psid = psid_of(port, self.psid_length, self.offset)
         found = self.subscriber(suffix >> max(0, self._suffix_length - self.ea_length) << self.psid_length | psid)
         if port not in found.ports:
             raise ValueError(f"no subscriber has port {port} with an offset of {self.offset}")
         return found
 
-    def subscribers_of(self, first: IPv4Address, last: IPv4Address) -> SubscriberRange:
-        """Returns the subscribers that have addresses from `first` to `last`, of a rule that gives single addresses."""
-        low, high = (int(each) - int(self.ipv4.network_address) << self.psid_length for each in (first, last))
-        return SubscriberRange(self, range(low, high + (1 << self.psid_length)))
+    def place(self, address: IPv4Address) -> int:
+        """Returns the number of an address among those that the rule gives. ValueError if it gives the address not."""
+        if address not in self.ipv4:
+            raise ValueError(f"{address} is not in {self.ipv4}")
+        return int(address) - int(self.ipv4.network_address)
 
     @property
     def _suffix_length(self) -> int:
@@ -114,22 +118,3 @@ class MapSubscriber:
         identifier = int(self.ipv4) << _PORT_BITS | self.ports.psid
         behind = (1 << (_IPV6_BITS - max(prefix.prefixlen, _PREFIX_BITS))) - 1
         return IPv6Address(int(prefix.network_address) | identifier & behind)
-
-
-@dataclass(frozen=True)
-class SubscriberRange:
-    """Holds subscribers of a rule whose EA bits are successive numbers: all those of successive IPv4 addresses."""
-
-    rule: MapRule
-    numbers: range
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[MapSubscriber]:
-        return map(self.rule.subscriber, self.numbers)
-
-    @property
-    def addresses(self) -> tuple[IPv4Address, IPv4Address]:
-        """The first and the last IPv4 address."""
-        return self.rule.subscriber(self.numbers[0]).ipv4, self.rule.subscriber(self.numbers[-1]).ipv4

@@ -129,18 +129,3 @@ def test_a_rule_that_contradicts_itself_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         rule(ipv6, ipv4, ea_length, offset, given)
-
-
-@pytest.mark.parametrize(
-    ("own", "numbers"),
-    [
-        (rule("fd00:2:6::/48", "198.18.128.0/24", 8), range(16, 32)),
-        (rule("fd00:2:6::/48", "198.18.128.0/24", 10, 0), range(64, 128)),
-    ],
-)
-def test_subscribers_with_successive_addresses(own: MapRule, numbers: range) -> None:
-    first, last = IPv4Address("198.18.128.16"), IPv4Address("198.18.128.31")
-    found = own.subscribers_of(first, last)
-    assert (found.numbers, len(found), found.addresses) == (numbers, len(numbers), (first, last))
-    assert [each.number for each in found] == [*numbers]
-    assert {each.ipv4 for each in found} == {first + further for further in range(16)}

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,6 +89,13 @@ class SoftwireTable:
         of_address, psid = divmod(number, self.psid_count)
         ports = PortSet(self.first_psid + psid, self.psid_length, self.offset)
         return TableSubscriber(number, self.addresses[of_address], ports, self.ends[number])
+
+    def place(self, address: IPv4Address) -> int:
+        """Returns the number of an address among those of the table. ValueError if the table has it not."""
+        found = bisect_left(self.addresses, address)
+        if self.addresses[found : found + 1] != (address,):
+            raise ValueError(f"the table has no softwire of {address}")
+        return found
 
     @cached_property
     def address_bits(self) -> int:

@@ -73,7 +73,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ),
     (
         "binding-churn", {"rate": "10k", "gateway": LATE, "subscribers": {}}, {}, True,
-        "frames of old softwires passed to the end, forward, reverse; frames of new softwires were lost to the end",
+        "frames of old subscribers passed to the end, forward, reverse; frames of new subscribers were lost to the end",
     ),
     ("port-set", {"rate": 1000, "port_set": PORT_SET}, SHARED, True, "in 1 of 63 ranges: the first one alone"),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),

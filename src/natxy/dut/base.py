@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.transport.base import Transport
 from natxy.engine.clocks import now_ns
 from natxy.engine.messages.common import Side

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of bindings at the core of softwires while traffic flows (RFC 7596 §6.1): what it costs subscribers whose
-bindings are withdrawn, added, or left alone.
+"""A change of bindings at the core of softwires, or of MAP-T, while traffic flows (RFC 7596 §6.1): what it costs
+subscribers whose bindings are withdrawn, added, or left alone.
 
 The subscribers with traffic are three groups of successive addresses, and each group has a stream of its own in each
 direction. The trial begins with the bindings of old and unchanged subscribers. During the traffic natxy withdraws the
@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Gateway
 from natxy.engine.clocks import ClockOffset, TimedEngine, measured_offset
 from natxy.engine.messages.common import Side
@@ -28,6 +28,7 @@ from natxy.engine.messages.results import Progress, StreamResult, TrialResult
 from natxy.errors import DutError, TesterLimitError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.subscribers import Subscribers
+from natxy.plan.model.table_subscribers import TableSubscribers
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.binding_churn import BindingChurnConfig
 from natxy.procedures.common.around import (
@@ -102,17 +103,17 @@ def _found(streams: Sequence[StreamResult], period: Period, bindings: int) -> Pr
     }
     early = sum(each.lost - (lost_from(each, begin_s) or 0.0) for each in unchanged)
     remarks = (
-        f"{early:,.0f} frames of unchanged softwires were lost before the change: the rate may be too high"
+        f"{early:,.0f} frames of unchanged subscribers were lost before the change: the rate may be too high"
         if early and all(knows_losses(each, begin_s) for each in unchanged)
         else "",
         _remark(
             [*old, *new],
             lambda each: not knows_losses(each, begin_s),
-            "of changed softwires were too many, or lost too often, to be counted apart",
+            "of changed subscribers were too many, or lost too often, to be counted apart",
         ),
-        _remark(old, lambda each: last_arrived_s(each, begin_s) is None, "of old softwires passed to the end"),
-        _remark(new, lambda each: passed_at(each, begin_s), "of new softwires passed before these were added"),
-        _remark(new, lambda each: last_lost_s(each, begin_s) is None, "of new softwires were lost to the end"),
+        _remark(old, lambda each: last_arrived_s(each, begin_s) is None, "of old subscribers passed to the end"),
+        _remark(new, lambda each: passed_at(each, begin_s), "of new subscribers passed before these had bindings"),
+        _remark(new, lambda each: last_lost_s(each, begin_s) is None, "of new subscribers were lost to the end"),
     )
     return ProcedureResult(figures, remark="; ".join(filter(None, remarks)))
 
@@ -129,13 +130,14 @@ class Groups:
 
     @classmethod
     def of(cls, experiment: Experiment, config: BindingChurnConfig) -> Groups:
-        assert isinstance(experiment.subscribers, Subscribers), "the plan's checks refuse all others"
+        assert isinstance(experiment.subscribers, Subscribers | TableSubscribers), "the plan's checks refuse all others"
         [hosts] = experiment.addresses.left_hosts.ranges
         size, changed = hosts.size, config.changed_of(hosts.size)
         parts = {OLD: range(changed), UNCHANGED: range(changed, size - changed), NEW: range(size - changed, size)}
-        rule = experiment.subscribers.rule
+        several = experiment.subscribers.bindings
         ends: dict[str, Any] = {name: (hosts.first + part[0], hosts.first + part[-1]) for name, part in parts.items()}
-        return cls(size, rule.subscribers_of(*ends[OLD]), rule.subscribers_of(*ends[NEW]), parts)
+        old, new = (SubscriberRange.of(several, *ends[name]) for name in (OLD, NEW))
+        return cls(size, old, new, parts)
 
     @property
     def bindings_changed(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.engine.clocks import now_ns
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.ports import EngineClock
@@ -55,7 +55,7 @@ def test_the_groups_are_parts_of_all_subscribers(
     groups = groups_of(experiment_of(subscribers, changed=changed))
     assert tuple(map(len, groups.parts.values())) == sizes
     assert groups.bindings_changed == bindings
-    network = groups.new.rule.ipv4
+    network = groups.new.several.ipv4
     assert groups.old.addresses[0] == network.network_address
     assert groups.new.addresses[1] == network.broadcast_address
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 from natxy.addressing.port_sets import PortSet
@@ -166,18 +167,19 @@ def binding_churn(scale: Scale) -> Iterator[Case]:
             {"binding_time": confirmed_s, "binding_outage": outage_s}, 0.0, outage_s, outage_s,
         ),
     )  # fmt: skip
-    for name, title, settings, old_s, new_s, silent_s in cases:
+    ends: dict[str, SoftwireEnd | MapEnd] = {"": SoftwireEnd.CORE, "-map-t": MapEnd.CORE}
+    for (name, title, settings, old_s, new_s, silent_s), (of_end, end) in product(cases, ends.items()):
         time_s = {"old_time": _moment(old_s, fps), "new_time": _moment(new_s, fps), "new_whole": _moment(new_s, fps)}
         frames = {"old_passed": _frames(old_s, fps), "new_lost": _frames(new_s, fps)}
         yield Case(
-            name, title, settings,
+            f"{name}{of_end}", f"{title}, MAP-T" if of_end else title, settings,
             {
                 "procedure": {"name": "binding-churn", "recovery": 10 * late_s}, "rate": scale.delays_fps,
-                "subscribers": {},
+                "subscribers": SHARED if of_end else {},
             },
             {"unchanged_lost": _frames(silent_s, 4 * fps) if silent_s else exactly(0)}
             | {f"{figure}_{way}": truth for figure, truth in {**time_s, **frames}.items() for way in STREAMS},
-            end=SoftwireEnd.CORE,
+            end=end,
             # They count from natxy's request or the gateway's answer, and natxy may lose its core between the two.
             span=Span("change", settings.get("binding_time", 0.0), ("old_", "new_")),
         )  # fmt: skip

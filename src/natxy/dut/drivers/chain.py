@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutDescription, DutInterfaces, Gateway
 from natxy.errors import DutError, GatewayDiedError
 from natxy.plan.gateways.base import TableNeed
@@ -91,7 +91,7 @@ class ChainGateway(Gateway[ChainConfig]):
             hop.clear()
 
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
-        cores = [hop for hop in self._hops if hop.addresses.softwire and hop.addresses.softwire.subscribers]
+        cores = [hop for hop in self._hops if hop.addresses.has_subscribers]
         if not cores:
             raise DutError("no gateway of the chain has subscribers whose bindings could change")
         for core in cores:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from natxy.addressing.map_rules import MapRule, SubscriberRange
+from natxy.addressing.map_rules import MapRule
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability, DutDescription, DutInterfaces, Gateway
 from natxy.dut.drivers.chain import ChainGateway
 from natxy.dut.transport.local import LocalTransport

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import ClassVar, Final
 
-from natxy.addressing.map_rules import SubscriberRange
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.subscriber_ranges import SubscriberRange, changed
 from natxy.dut.linux.softwires import HOP_LIMIT, Binding, SoftwireEndGateway, binding_of_subscriber, bindings
 from natxy.errors import DutError
 from natxy.plan.gateways.lwaftr import LwaftrConfig
@@ -55,12 +55,12 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
             ) from error
 
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
-        withdrawn, added = self.changes(without)
-        changed = chain(
+        withdrawn, added = changed(self.unbound, without)
+        commands = chain(
             *(self._of_binding(binding_of_subscriber(one), "del") for each in withdrawn for one in each),
             *(self._of_binding(binding_of_subscriber(one)) for each in added for one in each),
         )
-        self.change("tc", changed, without)
+        self.change("tc", commands, without)
 
     def uninstall(self) -> None:
         # The interface's filters and routes go with it.

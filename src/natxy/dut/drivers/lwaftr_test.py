@@ -6,8 +6,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_int
 
 import pytest
 
-from natxy.addressing.map_rules import MapRule, SubscriberRange
+from natxy.addressing.map_rules import MapRule
 from natxy.addressing.softwire_tables import Homes, SoftwireTable
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.lwaftr import LwaftrGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -142,7 +143,7 @@ def test_bindings_are_withdrawn_and_added_at_once(ea_length: int, filters_each: 
     core = driver(transport, rule)
     core.install()
     added = [line for line in transport.batches[-1][1] if " pref 2 " in line]
-    one, two = (rule.subscribers_of(address, address) for address in [*rule.ipv4][1:3])
+    one, two = (SubscriberRange.of(rule, address, address) for address in [*rule.ipv4][1:3])
     core.set_unbound([one])
     core.set_unbound([two])
     core.set_unbound([])

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.transport.base import ProgramStarter
 from natxy.dut.transport.hotplug import parse_cores

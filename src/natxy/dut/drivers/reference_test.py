@@ -15,6 +15,7 @@ import pytest
 
 from natxy.addressing.map_rules import MapRule
 from natxy.addressing.port_sets import PortSet
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.reference import ReferenceGateway, gateway_of
 from natxy.dut.transport.local import LocalTransport
@@ -185,7 +186,7 @@ def test_its_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway.clear()
     assert gateway.count() == 0
     gateway.restart()
-    gateway.set_unbound([RULE.subscribers_of(IPv4Address("198.18.128.1"), IPv4Address("198.18.128.2"))])
+    gateway.set_unbound([SubscriberRange.of(RULE, IPv4Address("198.18.128.1"), IPv4Address("198.18.128.2"))])
     description = gateway.describe()
     gateway.remove()
     gateway.remove()

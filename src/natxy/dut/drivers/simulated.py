@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.errors import DutError

@@ -8,8 +8,9 @@ from ipaddress import IPv6Address
 from itertools import chain
 from typing import ClassVar, Final
 
-from natxy.addressing.map_rules import MapRule, MapSubscriber, SubscriberRange
+from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.addressing.softwire_tables import SoftwireTable, TableSubscriber
+from natxy.addressing.subscriber_ranges import SubscriberRange, changed
 from natxy.dut.linux.own_routes import OWN_PROTOCOL, OWN_ROUTE, flush_rules
 from natxy.dut.linux.softwires import HOP_LIMIT, SoftwireEndGateway, several_of
 from natxy.errors import DutError
@@ -57,13 +58,13 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             ) from error
 
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
-        withdrawn, added = self.changes(without)
+        withdrawn, added = changed(self.unbound, without)
         interface = self._interface
-        changed = chain(
+        commands = chain(
             *(self._bindings(each, interface, route="del", rule="del") for each in withdrawn),
             *(self._bindings(each, interface) for each in added),
         )
-        self.change("ip", changed, without)
+        self.change("ip", commands, without)
 
     def uninstall(self) -> None:
         if self._shared:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from natxy.addressing.map_rules import MapRule, SubscriberRange
+from natxy.addressing.map_rules import MapRule
 from natxy.addressing.softwire_tables import SoftwireTable
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.softwire import _FIRST_TABLE, SoftwireGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -199,7 +200,7 @@ def test_bindings_of_shared_addresses_are_rules_too() -> None:
     rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/31"), 3, 6)
     core, transport = installed_core(rule)
     added = transport.batches[-1]
-    core.set_unbound([rule.subscribers_of(IPv4Address("198.18.128.1"), IPv4Address("198.18.128.1"))])
+    core.set_unbound([SubscriberRange.of(rule, IPv4Address("198.18.128.1"), IPv4Address("198.18.128.1"))])
     removed = transport.batches[-1]
     own = {"to 198.18.128.1/32", *(f"table {_FIRST_TABLE + number}" for number in range(4, 8))}
     expected = [line for line in added if any(each in line for each in own)]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, collapse_addresses
 from typing import Final
 
-from natxy.addressing.map_rules import MapRule, MapSubscriber, SubscriberRange
+from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.addressing.port_sets import PortSet
 from natxy.addressing.softwire_tables import Homes, SoftwireTable, TableSubscriber
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability, ConfigT
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.errors import DutError, PlanError
@@ -74,11 +75,6 @@ class SoftwireEndGateway(LinuxGateway[ConfigT]):
         self.unbound: tuple[SubscriberRange, ...] = ()
         is_edge = self.softwire.end == SoftwireEnd.EDGE
         self.outer = self.interfaces.right if is_edge else self.interfaces.left
-
-    def changes(self, without: Sequence[SubscriberRange]) -> tuple[list[SubscriberRange], list[SubscriberRange]]:
-        """Returns the subscribers whose bindings have to be withdrawn, and those who get theirs back."""
-        withdrawn = [each for each in without if each not in self.unbound]
-        return withdrawn, [each for each in self.unbound if each not in without]
 
     def change(self, program: str, commands: Iterator[str], without: Sequence[SubscriberRange]) -> None:
         """Carries out the commands after which these subscribers have no binding. DutError if one fails: then all

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.simulation.losses import Outage, end_s
@@ -33,7 +33,7 @@ class SimulatedBindings:
     def outages(self, stream: StreamSpec) -> Iterator[Outage]:
         """Yields the times in which a stream of subscribers that have, or lack, a binding together does not pass."""
         yield from self.silences
-        if stream.flows is None or stream.frame.softwire is None:
+        if stream.flows is None or not (stream.frame.softwire or stream.frame.mapping):
             return
         flows = stream.flows
         own = flows.source_address if stream.source == Side.LEFT else flows.destination_address

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.simulation.bindings import SimulatedBindings

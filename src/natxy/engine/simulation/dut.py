@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from natxy.addressing.map_rules import SubscriberRange
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.simulation.bindings import SimulatedBindings
 from natxy.engine.simulation.expiry import Made

@@ -113,15 +113,20 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
 @pytest.mark.parametrize(
     ("gateways", "fields", "at", "text"),
     [
-        (["softwire", "softwire"], {}, "gateway", "the tester has to play one end of a softwire"),
+        (
+            ["softwire", "softwire"], {}, "gateway",
+            "has to play one end of a softwire; give a chain such as [tester, softwire] or [tester, map-t]",
+        ),
+        (["map-t", "tester"], {}, "gateway", "the tester has to be its subscribers"),
+        (["tester", "map-t"], {"subscribers": {}}, "gateway", "softwire, lwaftr, {driver: map-t, by: jool-siit}"),
         (["tester", "softwire"], {}, "subscribers", "missing; binding-churn changes the bindings"),
         (
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {}}, "gateway",
-            "tester → reference while traffic flows; choose softwire, lwaftr, or reference without",
+            "tester → reference while traffic flows; choose softwire, lwaftr, {driver: map-t",
         ),
         (
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {"inner": "192.168.1.2", "count": 16}},
-            "subscribers", "changes bindings that a rule gives",
+            "subscribers", "the AFTR of homes with one address has none",
         ),
         (["tester", "softwire"], {"subscribers": {"ipv4": "198.18.128.0/31"}}, "subscribers", "at least 4 subscribers"),
         (
@@ -138,10 +143,27 @@ def test_what_a_change_of_bindings_lacks_is_named(
     assert text in found[at]
 
 
-@pytest.mark.parametrize("core", ["softwire", "lwaftr", "reference"])
-def test_bindings_of_some_cores_can_be_changed(core: str) -> None:
+@pytest.mark.parametrize(
+    "core",
+    [
+        "softwire", "lwaftr", "reference", {"driver": "map-t", "by": "jool-siit"},
+        {"driver": "reference", "map_t": {}},
+    ],
+)  # fmt: skip
+def test_bindings_of_some_cores_can_be_changed(core: str | dict[str, Any]) -> None:
     chain = {"driver": "chain", "gateways": ["tester", core]}
     assert problems(procedure="binding-churn", gateway=chain, subscribers={"ipv4": "198.18.128.0/30"}) == {}
+
+
+def table(*addresses: int) -> dict[str, Any]:
+    return {"table": "ipv4,psid,b4\n" + "".join(f"198.18.128.{each},0,fd00:2:7::{each}\n" for each in addresses)}
+
+
+def test_bindings_of_a_table_can_be_changed_if_its_addresses_follow_one_another() -> None:
+    chain = {"driver": "chain", "gateways": ["tester", "softwire"]}
+    assert problems(procedure="binding-churn", gateway=chain, subscribers=table(3, 4, 5, 6)) == {}
+    found = problems(procedure="binding-churn", gateway=chain, subscribers=table(3, 4, 5, 7))
+    assert "one after the other" in found["subscribers"]
 
 
 @pytest.mark.parametrize("share", [0, "50%"])

@@ -8,8 +8,8 @@ from typing import Final
 
 from natxy.plan.checks.subscribers import core_of
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.problems import Location, Problem
-from natxy.plan.model.subscribers import Subscribers
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.written import ExperimentPlan
@@ -47,22 +47,22 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
 
 
 def check_softwire(experiment: Experiment, location: Location) -> Iterator[Problem]:
-    """Yields a problem if the procedure needs an end of a softwire, and the tester plays none. To check bindings, the
-    subscribers' end of MAP-T is enough, if they share addresses."""
+    """Yields a problem if the procedure needs an end of a softwire, and the tester plays none. The subscribers' end of
+    MAP-T is enough; to check bindings, they have to share addresses."""
     procedure = experiment.procedure
     left, right = experiment.forms_of_ports
     if not procedure.at_softwire or left.in_softwire or right.in_softwire:
         return
-    if procedure.changes_bindings or not (left.mapped or right.mapped):
+    if not (left.mapped or right.mapped):
         text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
-        of_map_t = "" if procedure.changes_bindings else ", or [tester, map-t]"
-        yield Problem((*location, "gateway"), f"{text}softwire], or [softwire, tester]{of_map_t}")
+        as_core = "" if procedure.changes_bindings else ", [softwire, tester]"
+        yield Problem((*location, "gateway"), f"{text}softwire]{as_core} or [tester, map-t]")
     elif not left.mapped:
         text = (
             f"for {procedure.name} of MAP-T the tester has to be its subscribers; give a chain such as [tester, map-t]"
         )
         yield Problem((*location, "gateway"), text)
-    elif not experiment.can_spoof:
+    elif not (procedure.changes_bindings or experiment.can_spoof):
         text = f"{procedure.name} of MAP-T needs subscribers who share an address, because only the port of "
         text += "a packet shows that the packet is spoofed; give e.g. {ipv4: 198.18.128.0/30, ea_length: 4}"
         yield Problem((*location, "subscribers"), text)
@@ -77,20 +77,21 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
         text = f"missing; {procedure.name} changes the bindings of a core's subscribers: give a chain such as [tester, "
         yield Problem((*location, "subscribers"), text + "softwire], and e.g. {ipv4: 198.18.128.0/24}")
         return
-    if not isinstance(experiment.subscribers, Subscribers):
-        text = f"{procedure.name} changes bindings that a rule gives; give `ipv4`, e.g. {{ipv4: 198.18.128.0/24}}"
-        yield Problem((*location, "subscribers"), text)
+    if isinstance(experiment.subscribers, HomesPlan):
+        text = f"{procedure.name} changes the bindings of addresses, and the AFTR of homes with one address has none; "
+        yield Problem((*location, "subscribers"), f"{text}give `ipv4`, e.g. {{ipv4: 198.18.128.0/24}}, or a `table`")
         return
     core = core_of(experiment)
     if not (core and core.changes_bindings):
         text = f"natxy changes no bindings of {experiment.gateway.title} while traffic flows; choose softwire, lwaftr, "
-        yield Problem((*location, "gateway"), f"{text}or reference without a NAT")
+        yield Problem((*location, "gateway"), f"{text}{{driver: map-t, by: jool-siit}}, or reference without a NAT")
     hosts = experiment.addresses.left_hosts
     if len(hosts.ranges) > 1 or hosts.ranges[0].low_bit or hosts.size < _FEWEST_OF_CHANGE:
         text = (
             f"{procedure.name} needs the addresses of at least {_FEWEST_OF_CHANGE} subscribers, one after the other; "
+            "give e.g. {ipv4: 198.18.128.0/24}, or a `table` of such addresses, and no `left_hosts`"
         )
-        yield Problem((*location, "subscribers"), text + "give e.g. {ipv4: 198.18.128.0/24}, without `left_hosts`")
+        yield Problem((*location, "subscribers"), text)
 
 
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:

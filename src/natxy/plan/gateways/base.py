@@ -124,7 +124,7 @@ class GatewayModel(PlanModel):
 
     @property
     def changes_bindings(self) -> bool:
-        """True if, as the core of softwires, its driver changes the bindings of subscribers while traffic flows."""
+        """True if its driver changes the bindings of subscribers while traffic flows, of softwires or of MAP-T."""
         return False
 
     @property

@@ -38,6 +38,11 @@ class MapTConfig(MapEndModel):
     module."""
 
     @property
+    def changes_bindings(self) -> bool:
+        # Tayga reads its mappings when it starts.
+        return self.by == MapTBy.JOOL_SIIT
+
+    @property
     def module(self) -> str | None:
         return JOOL_SIIT if self.by == MapTBy.JOOL_SIIT else None
 

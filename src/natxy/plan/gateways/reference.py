@@ -218,7 +218,7 @@ class ReferenceConfig(LimitsModel):
     @property
     def changes_bindings(self) -> bool:
         # An AFTR's NAT knows its subscribers by their connections.
-        return self.mode == ReferenceMode.FORWARD and not self.map_t
+        return self.mode == ReferenceMode.FORWARD
 
     @property
     def most_subscribers(self) -> int:

@@ -311,6 +311,13 @@ class AddressPlan(PlanModel):
         return bool(self.translation or self.map_domain)
 
     @property
+    def has_subscribers(self) -> bool:
+        """True if the gateway is the core of all subscribers of a rule or a table."""
+        domain = self.map_domain
+        of_map_t = domain is not None and domain.end == MapEnd.CORE and domain.only is None
+        return of_map_t or bool(self.softwire and self.softwire.subscribers)
+
+    @property
     def public(self) -> IPNetwork:
         """The addresses that replace those of all left hosts on the right, if anything does."""
         return self.translation.pool if self.translation else self.pool or ip_network(self.right.dut.ip)

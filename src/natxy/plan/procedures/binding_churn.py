@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The change of subscribers' bindings while traffic flows, at the core of softwires (RFC 7596 §6.1)."""
+"""The change of subscribers' bindings while traffic flows, at the core of softwires, or of MAP-T (RFC 7596 §6.1)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class BindingChurnConfig(DuringTraffic):
     """Subscribers whose bindings are withdrawn, and as many whose bindings are added, as a share of all."""
 
     list_position: ClassVar = 550
-    summary: ClassVar = "what a change of bindings costs old, new and unchanged softwires (RFC 7596 §6.1)"
+    summary: ClassVar = "what a change of bindings costs old, new and unchanged subscribers (RFC 7596 §6.1)"
     figures: ClassVar = (
-        Figure("unchanged_lost", "Frames of unchanged softwires lost", Unit.FRAMES, more_is_better=False),
+        Figure("unchanged_lost", "Frames of unchanged subscribers lost", Unit.FRAMES, more_is_better=False),
         Figure("change", "Time that the change took", Unit.SECONDS),
         Figure("bindings", "Bindings changed per second", Unit.BINDINGS_PER_S),
-        *per_direction("old_passed", "Frames of old softwires after the change", Unit.FRAMES, more_is_better=False),
-        *per_direction("old_time", "Time to the last frame of an old softwire", Unit.SECONDS),
+        *per_direction("old_passed", "Frames of old subscribers after the change", Unit.FRAMES, more_is_better=False),
+        *per_direction("old_time", "Time to the last frame of an old subscriber", Unit.SECONDS),
         *per_direction(
-            "new_lost", "Frames of new softwires lost from the change on", Unit.FRAMES, more_is_better=False
+            "new_lost", "Frames of new subscribers lost from the change on", Unit.FRAMES, more_is_better=False
         ),
-        *per_direction("new_time", "Time to the first frame of a new softwire", Unit.SECONDS),
-        *per_direction("new_whole", "Time to the last frame that a new softwire lost", Unit.SECONDS),
+        *per_direction("new_time", "Time to the first frame of a new subscriber", Unit.SECONDS),
+        *per_direction("new_whole", "Time to the last frame that a new subscriber lost", Unit.SECONDS),
     )
     takes: ClassVar = frozenset({"rate", "directions"})
     at_softwire: ClassVar = True

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+from natxy.addressing.map_rules import MapSubscriber
+from natxy.addressing.softwire_tables import TableSubscriber
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.drivers.map_t.translators import Translators
 from natxy.dut.linux import jool_instance
 from natxy.dut.linux.jool_instance import JoolInstance
@@ -16,6 +19,9 @@ from natxy.plan.gateways.map_t import MOST_PSIDS, MapTBy, MapTConfig
 
 _NAMES: Final = tuple(f"natxy-map{number}" for number in range(MOST_PSIDS))
 """The names of the instances."""
+_TIMEOUT_S: Final = 30.0
+# Each command of Jool takes less, in a slow virtual machine on a busy machine, too.
+_COMMAND_S: Final = 0.2
 _CHAIN: Final = "natxy-map-t"
 _COMMANDS: Final = ("iptables", "ip6tables")
 # Prints the instances that this network namespace lacks. A list of Jool's has those of all namespaces.
@@ -45,6 +51,11 @@ exit "$failed"
 """
 
 
+def _mapping(subscriber: MapSubscriber | TableSubscriber) -> tuple[str, str]:
+    """Returns both addresses of a subscriber, as Jool's table of explicit mappings (RFC 7757) has them."""
+    return f"{subscriber.address}/128", f"{subscriber.ipv4}/32"
+
+
 class ByJool(Translators):
     """Gives the packets of a mark to the instance of the PSID, by a rule of iptables."""
 
@@ -60,7 +71,7 @@ class ByJool(Translators):
                 name,
                 {
                     "global": common,
-                    "eamt": [{"ipv6 prefix": f"{each.address}/128", "ipv4 prefix": f"{each.ipv4}/32"} for each in own],
+                    "eamt": [{"ipv6 prefix": ipv6, "ipv4 prefix": ipv4} for ipv6, ipv4 in map(_mapping, own)],
                 },
                 by_iptables=self.marked,
             )
@@ -80,6 +91,16 @@ class ByJool(Translators):
 
     def uninstall(self) -> None:
         self.transport.run(["sh", "-c", _REMOVE, "sh", *_NAMES])
+
+    def change(self, withdrawn: Sequence[SubscriberRange], added: Sequence[SubscriberRange]) -> None:
+        commands = [
+            " ".join([JOOL_SIIT, "-i", self._instances[one.ports.psid].name, "eamt", verb, *_mapping(one)])
+            for verb, ranges in (("remove", withdrawn), ("add", added))
+            for each in ranges
+            for one in each
+        ]
+        text = "".join(f"{command}\n" for command in commands)
+        self.transport.run(["sh", "-e"], input=text, timeout_s=_TIMEOUT_S + _COMMAND_S * len(commands))
 
     def check_alive(self) -> None:
         own = [each.name for each in self._instances.values()]

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from natxy.addressing.subscriber_ranges import SubscriberRange, changed
 from natxy.dut.base import Capability
 from natxy.dut.drivers.map_t.by_jool import ByJool
 from natxy.dut.drivers.map_t.by_tayga import ByTayga
 from natxy.dut.linux import tayga
 from natxy.dut.linux.map_ends import MapEndGateway
+from natxy.errors import DutError
 from natxy.plan.gateways.map_t import MapTBy, MapTConfig
 
 _PORT_BITS: Final = 16
@@ -39,6 +41,7 @@ class MapTGateway(MapEndGateway[MapTConfig]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._cores: Sequence[int] = ()
+        self._unbound: tuple[SubscriberRange, ...] = ()
         self._translators = _TRANSLATORS[self.config.by](self.transport, self.domain, self.addresses.mtu)
 
     @classmethod
@@ -48,6 +51,7 @@ class MapTGateway(MapEndGateway[MapTConfig]):
     def install(self) -> None:
         # A killed run may have left its translators on a DUT that survives the run.
         self.uninstall()
+        self._unbound = ()
         if self._translators.marked:
             self.transport.run(["nft", "-f", "-"], input=self.rules())
         self._translators.install(self._cores)
@@ -57,6 +61,16 @@ class MapTGateway(MapEndGateway[MapTConfig]):
             stack.callback(self._translators.uninstall)
             if self._translators.marked:
                 self.transport.run(["nft", "-f", "-"], input=f"table {_TABLE}\ndelete table {_TABLE}\n")
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        withdrawn, added = changed(self._unbound, without)
+        try:
+            self._translators.change(withdrawn, added)
+        except DutError:
+            # Some of the mappings may have been changed: all subscribers get theirs.
+            self.install()
+            raise
+        self._unbound = (*without,)
 
     def check_alive(self) -> None:
         self._translators.check_alive()

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.map_t.gateway import MapTGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -27,7 +28,8 @@ RULE: Final = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/31
 
 
 class MadeUpDut(LocalTransport):
-    """Notes the commands and what they read. Those named `lacking` fail, those named `raising` with an error."""
+    """Notes the commands and what they read. The program `lacking` fails, and commands that begin with `raising` raise
+    an error."""
 
     def __init__(self, lacking: str = "", shown: str = "", raising: str = "") -> None:
         super().__init__(MachineSysctls())
@@ -38,8 +40,8 @@ class MadeUpDut(LocalTransport):
         self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
     ) -> CompletedCommand:
         self.asked.append((" ".join(argv), input or ""))
-        if argv[0] == self.raising:
-            raise DutError(f"{argv[0]} fails")
+        if self.raising and " ".join(argv).startswith(self.raising):
+            raise DutError(f"{self.raising} fails")
         return CompletedCommand(tuple(argv), int(argv[0] == self.lacking), self.shown, "")
 
     def describe(self) -> str:
@@ -50,10 +52,10 @@ def relay(dut: MadeUpDut) -> MapTGateway:
     return gateway(dut, MapEnd.CORE)
 
 
-def gateway(dut: MadeUpDut, end: MapEnd, only: int | None = None) -> MapTGateway:
+def gateway(dut: MadeUpDut, end: MapEnd, only: int | None = None, by: MapTBy = MapTBy.JOOL_SIIT) -> MapTGateway:
     domain = MapDomain(end=end, rule=RULE, only=only, prefix=IPv6Network("2001:2:0:64::/64"))
     addresses = AddressPlan(left=LINK, right=LINK, map_domain=domain, mtu=1520)
-    return MapTGateway(MapTConfig(by=MapTBy.JOOL_SIIT), dut, DutInterfaces("a", "b"), addresses)
+    return MapTGateway(MapTConfig(by=by), dut, DutInterfaces("a", "b"), addresses)
 
 
 def test_each_psid_has_an_instance_to_which_a_mark_leads() -> None:
@@ -96,6 +98,53 @@ def test_an_instance_that_somebody_has_removed() -> None:
     assert dut.asked[-1][0].endswith(" natxy-map0 natxy-map1 natxy-map2 natxy-map3")
     with pytest.raises(GatewayDiedError, match="Jool's instance natxy-map3 is gone"):
         relay(MadeUpDut(shown="natxy-map3\n")).check_alive()
+
+
+def test_mappings_are_removed_and_added_while_packets_pass() -> None:
+    dut = MadeUpDut()
+    core = relay(dut)
+    core.install()
+    one, other = (SubscriberRange.of(RULE, address, address) for address in RULE.ipv4)
+
+    def changes(*without: SubscriberRange) -> list[str]:
+        core.set_unbound(without)
+        argv, text = dut.asked[-1]
+        assert argv == "sh -e"
+        return text.splitlines()
+
+    # RFC 7597 §6, by hand: the PSID stands behind the bit of the address, and at the end.
+    own = [f"fd00:2:6:{psid << 13:x}:0:c612:8000:{psid:x}/128 198.18.128.0/32" for psid in range(4)]
+    own[0] = "fd00:2:6::c612:8000:0/128 198.18.128.0/32"
+    removed = [f"jool_siit -i natxy-map{psid} eamt remove {each}" for psid, each in enumerate(own)]
+    added = [each.replace("remove", "add") for each in removed]
+    assert changes(one) == removed
+    following = changes(other)
+    assert following[4:] == added
+    assert all("eamt remove fd00:2:6:" in each and "198.18.128.1/32" in each for each in following[:4])
+    assert changes(other) == []
+
+
+def test_after_a_change_that_fails_everybody_has_a_mapping() -> None:
+    dut = MadeUpDut()
+    core = relay(dut)
+    core.install()
+    dut.raising = "sh -e"
+    with pytest.raises(DutError, match="sh -e fails"):
+        core.set_unbound([SubscriberRange(RULE, range(4))])
+    commands = [command for command, _ in dut.asked]
+    following = commands[commands.index("sh -e") :]
+    assert len([each for each in following if "file handle" in each]) == 4
+    dut.raising = ""
+    core.set_unbound([])
+    assert dut.asked[-1] == ("sh -e", "")
+
+
+def test_tayga_changes_no_mapping() -> None:
+    config = MapTConfig(by=MapTBy.TAYGA)
+    assert not config.changes_bindings
+    core = gateway(MadeUpDut(), MapEnd.CORE, by=MapTBy.TAYGA)
+    with pytest.raises(DutError, match="choose `by: jool-siit`"):
+        core._translators.change([], [])
 
 
 def test_an_edge_has_one_instance_for_all_that_arrives() -> None:
