@@ -236,10 +236,16 @@ def of(*gateways: str | Fields) -> Fields:
             "conntrack_max exists once for the whole machine; give it to one of the gateways alone",
         ),
         (
-            of("linux-forward", {"driver": "linux-forward", "kernel": "user-mode"}),
+            of({"driver": "linux-forward", "kernel": "own"}, {"driver": "linux-forward", "kernel": "user-mode"}),
             {"kind": "lab"},
             "gateway.gateways[1].kernel",
-            "several gateways run on the machine's own kernel",
+            "the gateways of a chain share a kernel, and linux-forward runs on the machine's own",
+        ),
+        (
+            of("nftables", {"driver": "linux-forward", "kernel": "user-mode"}) | CONNECTED,
+            {"kind": "lab"},
+            "gateway.gateways[1].kernel",
+            "nftables runs on the machine's own",
         ),
         (
             of("linux-forward", "linux-forward") | {"addresses": {"left": {"dut": "100.64.1.9/24",

@@ -35,7 +35,7 @@ def missing(gateway: object, *, testbed: object = None, **more: Any) -> list[str
 def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: "/sbin/" + program if program in {"ip", "sysctl"} else None)
     # Whatever this machine's kernel takes.
-    monkeypatch.setattr(lab_kernels, "runs_in_guest", lambda gateway: gateway.driver.startswith("jool"))
+    monkeypatch.setattr(lab_kernels, "_needs_guest", lambda gateway: gateway.driver.startswith("jool"))
 
 
 @pytest.mark.usefixtures("empty_machine")
@@ -98,6 +98,18 @@ def test_modules_come_with_the_kernel_or_from_where_the_remedy_says(
 def test_a_guest_has_the_programs_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab_kernels, "find_guest", lambda: None)
     assert missing("jool-siit", translation="siit") == ["jool-siit: jool_siit is not installed: apt install jool-tools"]
+
+
+@pytest.mark.usefixtures("empty_machine")
+def test_the_gateways_of_a_chain_run_in_one_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_kernels, "find_guest", lambda: None)
+    connected = {"connections": "1k", "phase1_rate": "1k"}
+    both = {"driver": "chain", "gateways": ["jool-siit", "jool"]}
+    install = "is not installed: apt install jool-tools"
+    assert missing(both, **connected) == [f"jool-siit → jool: {program} {install}" for program in ("jool_siit", "jool")]
+    [line] = missing({"driver": "chain", "gateways": ["tayga", "jool"]}, **connected)
+    assert "jool runs in user-mode Linux here, and the gateways of a chain share a kernel, but tayga runs on" in line
+    assert "install the module jool, or choose another gateway or `kind: vm`" in line
 
 
 @pytest.mark.usefixtures("empty_machine")

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -15,6 +16,7 @@ from natxy.dut.transport.local import run_program
 from natxy.errors import DutError, PlanError
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.gateways import GatewayConfig
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.linux import KernelModel
 from natxy.plan.model.terms import Kernel
 from natxy.plan.path import GatewayPath
@@ -50,22 +52,41 @@ class ReferenceLab(NetnsLab):
 def lab_for(config: LabConfig, path: GatewayPath, dut_cores: int = 1) -> NetnsLab:
     """Returns the lab, not yet built. Raises PlanError when this machine cannot run the gateways on any kernel, or not
     on the one that the plan asks for."""
-    addresses = path.ends
-    if len(path.hops) > 1:
-        if reasons := [reason for hop in path.hops for reason in why_not(hop.gateway, alone=False)]:
-            raise PlanError("; ".join(reasons))
-        return NetnsLab(config, addresses, dut_cores, [hop.addresses for hop in path.hops])
-    gateway = path.hops[0].gateway
-    if runs_in_guest(gateway):
-        return GuestLab(config, addresses)
-    if gateway.polls:
+    addresses, gateways = path.ends, [hop.gateway for hop in path.hops]
+    if len(gateways) > 1 and (reasons := [reason for each in gateways for reason in why_not(each)]):
+        raise PlanError("; ".join(reasons))
+    of_each = [hop.addresses for hop in path.hops] if len(gateways) > 1 else []
+    if _run_in_guest(gateways):
+        return GuestLab(config, addresses, of_each)
+    if not of_each and gateways[0].polls:
         return ReferenceLab(config, addresses)
-    return NetnsLab(config, addresses, dut_cores)
+    return NetnsLab(config, addresses, dut_cores, of_each)
 
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
-    """Returns True when the gateway runs in user-mode Linux, which one of several never does; raises PlanError as
-    `lab_for` does."""
+    """Returns True when the gateway, or all gateways of a chain, run in user-mode Linux; raises PlanError as `lab_for`
+    does."""
+    return _run_in_guest(gateway.hops)
+
+
+def _run_in_guest(gateways: Sequence[GatewayModel]) -> bool:
+    guests = [each for each in gateways if _needs_guest(each)]
+    if not guests:
+        return False
+    if other := next((each for each in gateways if each.lab_kernel == Kernel.OWN), None):
+        raise PlanError(
+            f"{guests[0].driver} runs in user-mode Linux here, and the gateways of a chain share a kernel, but "
+            f"{other.driver} runs on the machine's own: install the module {guests[0].module}, or choose another "
+            "gateway or `kind: vm`"
+        )
+    return True
+
+
+def _needs_guest(gateway: GatewayModel) -> bool:
+    """Returns True when the plan or a missing module leads the gateway to user-mode Linux.
+
+    Raises PlanError when it runs on neither kernel.
+    """
     if gateway.lab_kernel == Kernel.USER_MODE or gateway.module is None:
         return gateway.lab_kernel == Kernel.USER_MODE
     if takes_module(gateway.module):
@@ -81,29 +102,17 @@ def runs_in_guest(gateway: GatewayConfig) -> bool:
     return True
 
 
-def why_not(gateway: GatewayConfig, *, alone: bool = True) -> Iterator[str]:
-    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`.
-
-    If it is not `alone`, it is one of several, which share the machine's own kernel.
-    """
-    if len(gateway.boxes) > 1:
-        yield from dict.fromkeys(reason for hop in gateway.hops for reason in why_not(hop, alone=False))
-        return
-    if not alone and isinstance(gateway, KernelModel) and gateway.module and not takes_module(gateway.module):
-        yield (
-            f"{gateway.driver} needs the kernel module {gateway.module}, which {platform.release()} doesn't have, and "
-            "beside another gateway it cannot run in user-mode Linux: install the module, or choose another gateway or "
-            "`kind: vm`"
-        )
-        return
+def why_not(gateway: GatewayModel) -> Iterator[str]:
+    """Yields the reasons why the gateway cannot run on this machine, with remedies: `map646 is not installed: …`."""
     try:
-        if runs_in_guest(gateway):
+        if _run_in_guest(gateway.hops):
             find_guest()
     except PlanError as error:
         yield str(error)
         return
     # A guest uses this machine's programs.
-    for program, remedy in GATEWAYS[gateway.driver].programs(gateway).items():
+    programs = (GATEWAYS[hop.driver].programs(hop).items() for hop in gateway.hops)
+    for program, remedy in dict(chain.from_iterable(programs)).items():
         if not shutil.which(program):
             yield f"{program} is not installed: {remedy}"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from natxy.plan.checks.subscribers import networks_besides
 from natxy.plan.experiment import Experiment
+from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import ONCE_A_MACHINE
 from natxy.plan.gateways.checking_core import CheckingCoreModel
 from natxy.plan.gateways.linux import NftablesConfig
@@ -153,12 +154,17 @@ def _check_map_domains(experiment: Experiment, at: Location) -> Iterator[Problem
         yield Problem((*at, "addresses", "left_hosts"), f"{text}or {remedy}")
 
 
+def _on_own_kernel(gateway: GatewayModel) -> GatewayModel | None:
+    """Returns a gateway of a chain that cannot run in user-mode Linux, or is not to."""
+    return next((hop for hop in gateway.hops if hop.lab_kernel == Kernel.OWN), None)
+
+
 def _check_chain(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Refuses what only a single gateway has, and addresses that the links between the gateways need."""
     gateway = experiment.gateway
     for at, hop in gateway.located_hops:
-        if hop.lab_kernel == Kernel.USER_MODE:
-            text = "several gateways run on the machine's own kernel; remove it"
+        if hop.lab_kernel == Kernel.USER_MODE and (other := _on_own_kernel(gateway)):
+            text = f"the gateways of a chain share a kernel, and {other.driver} runs on the machine's own; remove it"
             yield Problem((*location, "gateway", *at, "kernel"), text)
         if isinstance(hop, NeighborsModel) and hop.neighbors:
             text = "a gateway beside another one has no port of the tester on that link; remove it"

@@ -37,11 +37,11 @@ from natxy.system.temporary_folder import temporary_folder
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.gateway_watch import REPEATED, GatewayWatch
+from natxy.testbeds.guest_chain import GuestChain
 from natxy.testbeds.host_links import hosts_in_namespaces
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
-from natxy.testbeds.vm.chain import GuestChain
 from natxy.testbeds.vm.image import find_image
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start

@@ -9,7 +9,7 @@ from natxy.dut.base import DutInterfaces
 from natxy.dut.transport.base import CompletedCommand, HeldSysctls
 from natxy.dut.transport.hotplug import CoreSwitch, HotPlug
 from natxy.errors import DutError
-from natxy.testbeds.vm.chain import GuestChain
+from natxy.testbeds.guest_chain import GuestChain
 
 
 class Guest:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts several gateways into network namespaces of one virtual machine, with veth pairs between them."""
+"""Puts several gateways into network namespaces of one virtual machine, or of user-mode Linux, with veth pairs between
+them."""
 
 from __future__ import annotations
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.registry import Box
-from natxy.dut.transport.namespaced import HostTransport, NamespacedTransport
+from natxy.dut.transport.base import Transport
+from natxy.dut.transport.namespaced import NamespacedTransport, in_namespace
 from natxy.testbeds.veth import OFFLOADS_OFF
 
 # The first namespace of a system has the number of its first process.
@@ -19,12 +21,12 @@ class GuestChain:
     `boxes` has the place of each gateway.
     """
 
-    def __init__(self, host: HostTransport, interfaces: DutInterfaces, hops: int, mtu: int) -> None:
+    def __init__(self, host: Transport, interfaces: DutInterfaces, hops: int, mtu: int) -> None:
         self._host = host
         self._interfaces = interfaces
         self._mtu = mtu
         names = [f"natxy-dut{hop + 1}" for hop in range(hops)]
-        self._places = [NamespacedTransport(host, name) for name in names]
+        self._places = [in_namespace(host, name) for name in names]
         lefts = [interfaces.left, *(f"dut{hop + 1}-left" for hop in range(1, hops))]
         rights = [*(f"dut{hop + 1}-right" for hop in range(hops - 1)), interfaces.right]
         self.boxes = [
