@@ -133,7 +133,7 @@ TEST(SubscriberRule, ComputesTheAddressesOfOthersExamples) {
   }
 }
 
-TEST(SubscriberRule, MakesTheAddressOfTheSubscriberWhosePsidDiffersInABit) {
+TEST(SubscriberRule, MakesTheAddressOfASubscriberThatDiffersInABit) {
   const Example& each = kExamples.front();
   SubscriberRule rule = each.rule;
   rule.psid_xor = 1;
@@ -144,9 +144,20 @@ TEST(SubscriberRule, MakesTheAddressOfTheSubscriberWhosePsidDiffersInABit) {
   EXPECT_EQ(rule.low_of(address, port), 0x0000'C000'0212'0035U);
   // And from there back: its PSID is the first one's neighbor, so that no address is nobody's.
   EXPECT_EQ(rule.high_of(address, port + 4), 0x2001'0DB8'0012'3400U);
-  EXPECT_TRUE(rule.fits());
-  rule.psid_xor = 0x100;
-  EXPECT_FALSE(rule.fits());
+  rule.psid_xor = 0;
+  rule.address_xor = 2;
+  // 192.0.2.16 instead of 192.0.2.18.
+  EXPECT_EQ(rule.high_of(address, port), 0x2001'0DB8'0010'3400U);
+  EXPECT_EQ(rule.low_of(address, port), 0x0000'C000'0210'0034U);
+}
+
+TEST(SubscriberRule, AddsToASumWhatItsAddressHas) {
+  SubscriberRule rule = kExamples.front().rule;
+  rule.address_xor = 1;
+  rule.psid_xor = 3;
+  const std::uint64_t address = ipv4("192.0.2.18"), port = 1232;
+  const std::uint64_t sum = rule.base_sum() + rule.sum_of(address, port);
+  EXPECT_EQ(sum % 0xFFFF, (halves_of(rule.high_of(address, port)) + halves_of(rule.low_of(address, port))) % 0xFFFF);
 }
 
 TEST(SubscriberRule, FitsOnlyIntoSixtyFourBits) {

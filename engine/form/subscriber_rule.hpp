@@ -41,8 +41,10 @@ struct SubscriberRule {
   unsigned address_shift = 0;      // of the rest, in `high`
   std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
   unsigned psid_drop = 0;
-  unsigned psid_shift = 0;     // in `high`
-  std::uint16_t psid_xor = 0;  // bits of the PSID that are turned over, to make the address of another subscriber
+  unsigned psid_shift = 0;  // in `high`
+  // Bits that are turned over, to make the address of another subscriber.
+  std::uint32_t address_xor = 0;
+  std::uint16_t psid_xor = 0;
   bool identifier = false;  // whether `low` has the IPv4 address and the PSID
   SubscriberPorts ports{};
   const AddressHalves* table = nullptr;
@@ -66,7 +68,7 @@ struct SubscriberRule {
   [[nodiscard]] Word computed_low_of(const Word& address, const Word& port) const {
     // Without a branch: a vector has none.
     const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
-    return low + (((address << 16) + psid_of(port)) & all);
+    return low + ((((address ^ address_xor) << 16) + psid_of(port)) & all);
   }
 
   /// Returns what an address adds to the sum of a checksum besides `base_sum`: a number below 2^50, congruent to the
@@ -75,7 +77,8 @@ struct SubscriberRule {
   [[nodiscard]] Word sum_of(const Word& address, const Word& port) const {
     const std::uint64_t all = identifier ? ~std::uint64_t{0} : 0;
     const Word psid = psid_of(port);
-    return ((address & address_mask) << address_shift % 16) + (psid << psid_shift % 16) + ((address + psid) & all);
+    const Word own = address ^ address_xor;
+    return ((own & address_mask) << address_shift % 16) + (psid << psid_shift % 16) + ((own + psid) & all);
   }
   [[nodiscard]] std::uint64_t base_sum() const { return halves_of(high) + halves_of(low); }
 
@@ -85,7 +88,6 @@ struct SubscriberRule {
   }
   /// Returns whether no sum of `high_of` and `low_of` is longer than 64 bits.
   [[nodiscard]] bool fits() const {
-    if ((psid_xor & ~psid_mask) != 0) return false;
     const uint128 last = identifier ? (uint128{0xFFFF'FFFF} << 16) + psid_mask : 0;
     return (high + most_bits()) >> 64 == 0 && (low + last) >> 64 == 0;
   }
@@ -107,7 +109,7 @@ struct SubscriberRule {
   }
   template <class Word>
   [[nodiscard]] Word bits_of(const Word& address, const Word& port) const {
-    return ((address & address_mask) << address_shift) + (psid_of(port) << psid_shift);
+    return (((address ^ address_xor) & address_mask) << address_shift) + (psid_of(port) << psid_shift);
   }
   template <class Word>
   [[nodiscard]] Word psid_of(const Word& port) const {

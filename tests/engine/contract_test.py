@@ -52,7 +52,7 @@ BESIDE: Final[Fields] = {
 }  # fmt: skip
 SUBSCRIBERS: Final[Fields] = {
     "address": "2001:db8::1", "address_mask": 255, "address_shift": 8, "psid_mask": 240,
-    "psid_drop": 4, "psid_shift": 4, "psid_xor": 16, "identifier": True,
+    "psid_drop": 4, "psid_shift": 4, "address_xor": 7, "psid_xor": 16, "identifier": True,
     "ports": {"lowest": 1024, "mask": 240, "value": 16},
 }  # fmt: skip
 SOFTWIRE: Final[Fields] = {

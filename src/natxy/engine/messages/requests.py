@@ -105,10 +105,10 @@ class SubscriberRule(Message):
     """Computes a subscriber's IPv6 address from its IPv4 address and port (RFC 7597 §5.2 and §6).
 
     The bits of `address_mask` are added to the first half of `address`, `address_shift` bits from its right. So are the
-    bits of `psid_mask` in the port, from bit `psid_drop` on, at `psid_shift`; the bits of `psid_xor` are turned over in
-    them, which makes another subscriber's address. With `identifier`, the second half has the IPv4 address and the
-    PSID. Without masks, all subscribers have the same address. A frame that arrives with another port of a subscriber
-    than `ports` is foreign.
+    bits of `psid_mask` in the port, from bit `psid_drop` on, at `psid_shift`; the bits of `address_xor` and of
+    `psid_xor` are turned over before, which makes another subscriber's address. With `identifier`, the second half has
+    the IPv4 address and the PSID. Without masks, all subscribers have the same address. A frame that arrives with
+    another port of a subscriber than `ports` is foreign.
     """
 
     address: IPv6Address
@@ -117,6 +117,7 @@ class SubscriberRule(Message):
     psid_mask: Annotated[int, Field(ge=0, le=0xFFFF)] = 0
     psid_drop: Annotated[int, Field(ge=0, le=15)] = 0
     psid_shift: Annotated[int, Field(ge=0, le=63)] = 0
+    address_xor: Annotated[int, Field(ge=0, le=0xFFFF_FFFF)] = 0
     psid_xor: Annotated[int, Field(ge=0, le=0xFFFF)] = 0
     identifier: bool = False
     ports: SubscriberPorts = SubscriberPorts()

@@ -87,14 +87,13 @@ def passed_through(stream: StreamResult) -> int:
 
 
 def _neighbors(rule: SubscriberRule) -> SubscriberRule:
-    """Returns the rule by which each subscriber has the address of another: with PSIDs, of the one whose PSID differs
-    in the last bit; without, of the next, and the last has an address of nobody."""
+    """Returns the rule by which each subscriber has the address of another, whose PSID or IPv4 address differs in the
+    last bit; one that is alone has an address of nobody."""
     if rule.psid_mask:
         return rule.model_copy(update={"psid_xor": 1})
-    further = _ASIDE
     if rule.address_mask:
-        further = (1 << rule.address_shift << 64) + (_ASIDE if rule.identifier else 0)
-    return rule.model_copy(update={"address": IPv6Address(int(rule.address) + further)})
+        return rule.model_copy(update={"address_xor": 1})
+    return rule.model_copy(update={"address": IPv6Address(int(rule.address) + _ASIDE)})
 
 
 def _rotated(table: list[IPv6Address]) -> list[IPv6Address]:
