@@ -267,9 +267,12 @@ def test_each_subscriber_of_a_border_relay_has_its_own_instance(machine: VmLab, 
     assert len(seen) > 4
 
 
+@pytest.mark.parametrize("own", [SIX_BITS, {"subscribers": {"ipv4": "198.18.128.0/30"}}], ids=["shared", "not shared"])
 @repeated
-def test_a_border_relay_forwards_nothing_of_subscribers_without_a_mapping(machine: VmLab, tmp_path: Path) -> None:
-    experiment = experiment_of("tester", JOOL, **SIX_BITS)
+def test_a_border_relay_forwards_nothing_of_subscribers_without_a_mapping(
+    own: dict[str, Any], machine: VmLab, tmp_path: Path
+) -> None:
+    experiment = experiment_of("tester", JOOL, **own)
     subscribers = experiment.subscribers
     assert isinstance(subscribers, Subscribers)
     first = subscribers.ipv4.network_address

@@ -64,7 +64,7 @@ class MapRule:
         """Returns the subscriber whose EA bits are `number`, or without EA bits whose PSID is."""
         if not 0 <= number < self.subscriber_count:
             raise ValueError(f"expected a subscriber of 0 to {self.subscriber_count - 1}, got {number}")
-        psid = number & (1 << self.psid_length) - 1
+        psid = number & self.psid_count - 1
         # Of a subscriber with a prefix, this is the first address.
         suffix = number >> self.psid_length << max(0, self._suffix_length - self.ea_length)
         address = self.ipv4.network_address + (suffix if self.ea_length else 0)
@@ -81,7 +81,7 @@ class MapRule:
         return found
 
     def place(self, address: IPv4Address) -> int:
-        """Returns the number of an address among those that the rule gives. ValueError if it gives the address not."""
+        """Returns the number of an address in the rule's IPv4 prefix. ValueError if the address is not in it."""
         if address not in self.ipv4:
             raise ValueError(f"{address} is not in {self.ipv4}")
         return int(address) - int(self.ipv4.network_address)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface
 from typing import Any
@@ -207,6 +208,26 @@ def test_bindings_of_shared_addresses_are_rules_too() -> None:
     assert [line.replace("del", "add").replace("route add", "route replace") for line in removed] == expected
     core.set_unbound([])
     assert transport.batches[-1] == expected
+
+
+def test_bindings_of_a_table_are_those_of_its_own_psids() -> None:
+    addresses = [IPv4Address("198.18.128.8") + number for number in range(4)]
+    ends = {(each, psid): IPv6Address(f"fd00:2:7::{psid}:{each}") for each in addresses for psid in (2, 3)}
+    table = SoftwireTable.of(ends, psid_length=2, offset=0)
+    core, transport = installed_core(table)
+    core.set_unbound([SubscriberRange.of(table, addresses[1], addresses[1])])
+    removed = transport.batches[-1]
+    # PSIDs 2 and 3 of two bits are the upper half of the ports; the last port has a rule of its own.
+    shown = [re.sub(r" protocol.*| encap.*segs| dev.*", "", line) for line in removed]
+    to = "to 198.18.128.9/32"
+    assert shown == [
+        "route del default fd00:2:7::2:c612:8009",
+        f"rule del priority 110 ipproto udp dport 32768-49151 {to}",
+        "route del default fd00:2:7::3:c612:8009",
+        f"rule del priority 110 ipproto udp dport 49152-65534 {to}",
+        f"rule del priority 111 ipproto udp dport 1-65534 {to}",
+        f"rule del priority 112 ipproto udp {to}",
+    ]
 
 
 def test_a_change_that_fails_halfway_leaves_all_bindings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from natxy.dut.transport.base import Transport
 
 # Jool needs a file in which it can seek.
 _FILE: Final = "/run/natxy-jool.json"
+_END: Final = "END OF SETTINGS"
 # The size of the largest published table. The real number is unknown without a list: `jool stats` fails in 4.1.9.
 MOST_SESSIONS: Final = 1_600_000_000
 
@@ -40,6 +41,11 @@ class JoolInstance:
         """Adds the instance, which must not be there. The module is loaded."""
         self.transport.run(["tee", _FILE], input=self.text)
         self.transport.run([self.module, "file", "handle", _FILE])
+
+    @property
+    def shell(self) -> str:
+        """The lines of a shell that give an instance which is there these settings, at once."""
+        return f"cat > {_FILE} <<'{_END}'\n{self.text}\n{_END}\n{self.module} file handle {_FILE}\n"
 
     def remove(self) -> None:
         """Removes the instance with all its sessions. No error if there is none."""

@@ -115,7 +115,7 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
     [
         (
             ["softwire", "softwire"], {}, "gateway",
-            "has to play one end of a softwire; give a chain such as [tester, softwire] or [tester, map-t]",
+            "end of a softwire; give a chain such as [tester, softwire] or [tester, {driver: map-t, by: jool-siit}]",
         ),
         (["map-t", "tester"], {}, "gateway", "the tester has to be its subscribers"),
         (["tester", "map-t"], {"subscribers": {}}, "gateway", "softwire, lwaftr, {driver: map-t, by: jool-siit}"),

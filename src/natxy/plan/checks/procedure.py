@@ -55,8 +55,8 @@ def check_softwire(experiment: Experiment, location: Location) -> Iterator[Probl
         return
     if not (left.mapped or right.mapped):
         text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
-        as_core = "" if procedure.changes_bindings else ", [softwire, tester]"
-        yield Problem((*location, "gateway"), f"{text}softwire]{as_core} or [tester, map-t]")
+        others = "{driver: map-t, by: jool-siit}]" if procedure.changes_bindings else "map-t], or [softwire, tester]"
+        yield Problem((*location, "gateway"), f"{text}softwire] or [tester, {others}")
     elif not left.mapped:
         text = (
             f"for {procedure.name} of MAP-T the tester has to be its subscribers; give a chain such as [tester, map-t]"

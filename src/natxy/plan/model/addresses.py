@@ -312,7 +312,7 @@ class AddressPlan(PlanModel):
 
     @property
     def has_subscribers(self) -> bool:
-        """True if the gateway is the core of all subscribers of a rule or a table."""
+        """True if the gateway is the core of several subscribers."""
         domain = self.map_domain
         of_map_t = domain is not None and domain.end == MapEnd.CORE and domain.only is None
         return of_map_t or bool(self.softwire and self.softwire.subscribers)

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import Final
 
-from natxy.addressing.map_rules import MapSubscriber
-from natxy.addressing.softwire_tables import TableSubscriber
 from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.drivers.map_t.translators import Translators
 from natxy.dut.linux import jool_instance
@@ -19,9 +17,6 @@ from natxy.plan.gateways.map_t import MOST_PSIDS, MapTBy, MapTConfig
 
 _NAMES: Final = tuple(f"natxy-map{number}" for number in range(MOST_PSIDS))
 """The names of the instances."""
-_TIMEOUT_S: Final = 30.0
-# Each command of Jool takes less, in a slow virtual machine on a busy machine, too.
-_COMMAND_S: Final = 0.2
 _CHAIN: Final = "natxy-map-t"
 _COMMANDS: Final = ("iptables", "ip6tables")
 # Prints the instances that this network namespace lacks. A list of Jool's has those of all namespaces.
@@ -51,17 +46,16 @@ exit "$failed"
 """
 
 
-def _mapping(subscriber: MapSubscriber | TableSubscriber) -> tuple[str, str]:
-    """Returns both addresses of a subscriber, as Jool's table of explicit mappings (RFC 7757) has them."""
-    return f"{subscriber.address}/128", f"{subscriber.ipv4}/32"
-
-
 class ByJool(Translators):
     """Gives the packets of a mark to the instance of the PSID, by a rule of iptables."""
 
     @cached_property
     def _instances(self) -> dict[int, JoolInstance]:
         """The instance of each PSID."""
+        return self._instances_without(frozenset())
+
+    def _instances_without(self, unmapped: Set[int]) -> dict[int, JoolInstance]:
+        """Returns the instance of each PSID, without the mappings of the subscribers of some numbers."""
         # By default Jool cuts IPv4 packets into fragments of 1280 bytes for IPv6 (RFC 7915 §4).
         common = {"pool6": str(self.domain.prefix), "lowest-ipv6-mtu": self.mtu}
         return {
@@ -71,7 +65,11 @@ class ByJool(Translators):
                 name,
                 {
                     "global": common,
-                    "eamt": [{"ipv6 prefix": ipv6, "ipv4 prefix": ipv4} for ipv6, ipv4 in map(_mapping, own)],
+                    "eamt": [
+                        {"ipv6 prefix": f"{each.address}/128", "ipv4 prefix": f"{each.ipv4}/32"}
+                        for each in own
+                        if each.number not in unmapped
+                    ],
                 },
                 by_iptables=self.marked,
             )
@@ -92,15 +90,14 @@ class ByJool(Translators):
     def uninstall(self) -> None:
         self.transport.run(["sh", "-c", _REMOVE, "sh", *_NAMES])
 
-    def change(self, withdrawn: Sequence[SubscriberRange], added: Sequence[SubscriberRange]) -> None:
-        commands = [
-            " ".join([JOOL_SIIT, "-i", self._instances[one.ports.psid].name, "eamt", verb, *_mapping(one)])
-            for verb, ranges in (("remove", withdrawn), ("add", added))
-            for each in ranges
-            for one in each
-        ]
-        text = "".join(f"{command}\n" for command in commands)
-        self.transport.run(["sh", "-e"], input=text, timeout_s=_TIMEOUT_S + _COMMAND_S * len(commands))
+    def map_without(self, without: Sequence[SubscriberRange]) -> None:
+        """Leaves all subscribers but these a mapping, while packets pass: each instance gets a new table at once.
+
+        DutError if one does not; others may have got theirs.
+        """
+        unmapped = {one.number for each in without for one in each}
+        text = "".join(each.shell for each in self._instances_without(unmapped).values())
+        self.transport.run(["sh", "-e"], input=text)
 
     def check_alive(self) -> None:
         own = [each.name for each in self._instances.values()]

@@ -8,12 +8,10 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import Final
 
-from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.drivers.map_t.translators import Translators
 from natxy.dut.linux import tayga, tun
 from natxy.dut.linux.own_routes import OWN_PROTOCOL, flush_rules
 from natxy.dut.linux.tayga import Tayga
-from natxy.errors import DutError
 from natxy.plan.gateways.map_t import MOST_PSIDS
 
 TUNS: Final = tuple(f"natxy-map{number}" for number in range(MOST_PSIDS))
@@ -60,9 +58,6 @@ class ByTayga(Translators):
             if self.marked:
                 for family in _FAMILIES:
                     flush_rules(self.transport, family)
-
-    def change(self, withdrawn: Sequence[SubscriberRange], added: Sequence[SubscriberRange]) -> None:
-        raise DutError("Tayga reads its mappings when it starts, so that natxy changes none; choose `by: jool-siit`")
 
     def check_alive(self) -> None:
         for each in self._instances.values():

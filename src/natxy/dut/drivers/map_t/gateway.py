@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from natxy.addressing.subscriber_ranges import SubscriberRange, changed
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability
 from natxy.dut.drivers.map_t.by_jool import ByJool
 from natxy.dut.drivers.map_t.by_tayga import ByTayga
@@ -41,7 +41,6 @@ class MapTGateway(MapEndGateway[MapTConfig]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._cores: Sequence[int] = ()
-        self._unbound: tuple[SubscriberRange, ...] = ()
         self._translators = _TRANSLATORS[self.config.by](self.transport, self.domain, self.addresses.mtu)
 
     @classmethod
@@ -51,7 +50,6 @@ class MapTGateway(MapEndGateway[MapTConfig]):
     def install(self) -> None:
         # A killed run may have left its translators on a DUT that survives the run.
         self.uninstall()
-        self._unbound = ()
         if self._translators.marked:
             self.transport.run(["nft", "-f", "-"], input=self.rules())
         self._translators.install(self._cores)
@@ -63,14 +61,16 @@ class MapTGateway(MapEndGateway[MapTConfig]):
                 self.transport.run(["nft", "-f", "-"], input=f"table {_TABLE}\ndelete table {_TABLE}\n")
 
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
-        withdrawn, added = changed(self._unbound, without)
+        if not isinstance(self._translators, ByJool):
+            # Tayga reads its mappings when it starts.
+            super().set_unbound(without)
+            return
         try:
-            self._translators.change(withdrawn, added)
+            self._translators.map_without(without)
         except DutError:
-            # Some of the mappings may have been changed: all subscribers get theirs.
+            # Some instances may have got a new table: all subscribers get their mappings.
             self.install()
             raise
-        self._unbound = (*without,)
 
     def check_alive(self) -> None:
         self._translators.check_alive()

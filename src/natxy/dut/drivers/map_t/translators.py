@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Final
 
 from natxy.addressing.map_rules import MapSubscriber
-from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.transport.base import Transport
 from natxy.plan.model.addresses import MapDomain
 from natxy.plan.model.terms import MapEnd
@@ -53,11 +52,6 @@ class Translators(ABC):
     @abstractmethod
     def uninstall(self) -> None:
         """Ends the translators, and what gives them packets. No error if there are none."""
-
-    @abstractmethod
-    def change(self, withdrawn: Sequence[SubscriberRange], added: Sequence[SubscriberRange]) -> None:
-        """Removes the mappings of some subscribers and adds those of others, while packets pass. DutError if it cannot;
-        then some may have been changed."""
 
     @abstractmethod
     def version(self) -> str:
