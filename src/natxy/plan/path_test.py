@@ -242,6 +242,12 @@ def of(*gateways: str | Fields) -> Fields:
             "the gateways of a chain share a kernel, and linux-forward runs on the machine's own",
         ),
         (
+            of({"driver": "linux-forward", "kernel": "user-mode"}, "linux-forward"),
+            {"kind": "vm"},
+            "gateway.gateways[0].kernel",
+            "user-mode Linux runs in a lab, not on the testbed 'vm'; remove it",
+        ),
+        (
             of("nftables", {"driver": "linux-forward", "kernel": "user-mode"}) | CONNECTED,
             {"kind": "lab"},
             "gateway.gateways[1].kernel",

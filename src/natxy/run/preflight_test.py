@@ -109,7 +109,7 @@ def test_the_gateways_of_a_chain_run_in_one_guest(monkeypatch: pytest.MonkeyPatc
     assert missing(both, **connected) == [f"jool-siit → jool: {program} {install}" for program in ("jool_siit", "jool")]
     [line] = missing({"driver": "chain", "gateways": ["tayga", "jool"]}, **connected)
     assert "jool runs in user-mode Linux here, and the gateways of a chain share a kernel, but tayga runs on" in line
-    assert "install the module jool, or choose another gateway or `kind: vm`" in line
+    assert "install the module jool, choose another gateway or `kind: vm`" in line
 
 
 @pytest.mark.usefixtures("empty_machine")

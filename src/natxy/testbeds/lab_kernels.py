@@ -55,12 +55,12 @@ def lab_for(config: LabConfig, path: GatewayPath, dut_cores: int = 1) -> NetnsLa
     addresses, gateways = path.ends, [hop.gateway for hop in path.hops]
     if len(gateways) > 1 and (reasons := [reason for each in gateways for reason in why_not(each)]):
         raise PlanError("; ".join(reasons))
-    of_each = [hop.addresses for hop in path.hops] if len(gateways) > 1 else []
+    hops = [hop.addresses for hop in path.hops] if len(gateways) > 1 else []
     if _run_in_guest(gateways):
-        return GuestLab(config, addresses, of_each)
-    if not of_each and gateways[0].polls:
+        return GuestLab(config, addresses, hops)
+    if not hops and gateways[0].polls:
         return ReferenceLab(config, addresses)
-    return NetnsLab(config, addresses, dut_cores, of_each)
+    return NetnsLab(config, addresses, dut_cores, hops)
 
 
 def runs_in_guest(gateway: GatewayConfig) -> bool:
@@ -76,8 +76,8 @@ def _run_in_guest(gateways: Sequence[GatewayModel]) -> bool:
     if other := next((each for each in gateways if each.lab_kernel == Kernel.OWN), None):
         raise PlanError(
             f"{guests[0].driver} runs in user-mode Linux here, and the gateways of a chain share a kernel, but "
-            f"{other.driver} runs on the machine's own: install the module {guests[0].module}, or choose another "
-            "gateway or `kind: vm`"
+            f"{other.driver} runs on the machine's own: install the module {guests[0].module}, choose another gateway "
+            f"or `kind: vm`{', or remove `kernel: own`' if isinstance(other, KernelModel) else ''}"
         )
     return True
 

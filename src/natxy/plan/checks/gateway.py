@@ -76,8 +76,10 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text = "this gateway is no end of MAP-T; give a chain such as [tester, {driver: reference, map_t: {}}]"
         yield Problem((*at, "map_t"), text)
     yield from _check_map_domains(experiment, location)
-    if gateway.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
-        yield Problem((*at, "kernel"), f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}")
+    for place, hop in gateway.located_hops:
+        if hop.lab_kernel == Kernel.USER_MODE and not testbed.runs_guests:
+            text = f"user-mode Linux runs in a lab, not on the testbed {testbed.kind!r}; remove it"
+            yield Problem((*at, *place, "kernel"), text)
     if len(gateway.boxes) > 1:
         yield from _check_chain(testbed, experiment, location)
 

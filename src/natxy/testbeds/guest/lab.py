@@ -30,15 +30,15 @@ class GuestLab(NetnsLab):
     # Different from the guest's, so that the namespace's kernel discards frames for the guest at once.
     _dut_macs: ClassVar[Mapping[Side, str]] = {Side.LEFT: "02:00:00:00:00:21", Side.RIGHT: "02:00:00:00:01:21"}
 
-    def __init__(self, config: LabConfig, addresses: AddressPlan, in_guest: Sequence[AddressPlan] = ()) -> None:
-        """`in_guest` has the addresses of each gateway's links, if there are several."""
+    def __init__(self, config: LabConfig, addresses: AddressPlan, gateways: Sequence[AddressPlan] = ()) -> None:
+        """`gateways` has the addresses of each gateway's links, if there are several."""
         super().__init__(config, addresses)
         # The guest has one core.
         self.gateway_cores = ()
         macs = {self.interfaces.left: DUT_MACS[Side.LEFT], self.interfaces.right: DUT_MACS[Side.RIGHT]}
         self._guest = Guest(find_guest(), self._namespaces.dut, self.cores.dut, macs, addresses.mtu)
-        self._in_guest = in_guest
-        self._chain = GuestChain(self._guest, self.interfaces, len(in_guest), addresses.mtu) if in_guest else None
+        self._gateways = gateways
+        self._chain = GuestChain(self._guest, self.interfaces, len(gateways), addresses.mtu) if gateways else None
 
     @property
     def transport(self) -> Transport:
@@ -86,5 +86,5 @@ class GuestLab(NetnsLab):
         if not self._chain:
             super()._set_links()
             return
-        for box, addresses in zip(self._chain.boxes, self._in_guest, strict=True):
+        for box, addresses in zip(self._chain.boxes, self._gateways, strict=True):
             set_links(box.transport, box.interfaces, addresses)
