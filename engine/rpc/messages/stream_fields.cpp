@@ -108,8 +108,8 @@ SubscriberRule read_subscribers(const Json& json, const std::string& path) {
   rule.psid_mask = static_cast<std::uint16_t>(reader.whole("psid_mask", 0, 0xFFFF, 0));
   rule.psid_drop = static_cast<unsigned>(reader.whole("psid_drop", 0, 15, 0));
   rule.psid_shift = static_cast<unsigned>(reader.whole("psid_shift", 0, 63, 0));
-  rule.address_xor = static_cast<std::uint32_t>(reader.whole("address_xor", 0, rule.address_mask, 0));
-  rule.psid_xor = static_cast<std::uint16_t>(reader.whole("psid_xor", 0, rule.psid_mask, 0));
+  rule.address_xor = static_cast<std::uint32_t>(reader.whole("address_xor", 0, 0xFFFF'FFFF, 0));
+  rule.psid_xor = static_cast<std::uint16_t>(reader.whole("psid_xor", 0, 0xFFFF, 0));
   rule.identifier = reader.flag("identifier", false);
   if (const Json* ports = reader.find("ports")) rule.ports = read_ports(*ports, reader.path_of("ports"));
   reader.finish();
