@@ -159,7 +159,7 @@ class Groups:
                 "rate_fps": whole.rate_fps * share,
                 "frames": max(1, round(whole.frames * share)),
                 "flows": whole.flows.model_copy(update={field: within}),
-                "max_loss_ratio": 0.0 if name == UNCHANGED else ANY_LOSS,
+                "max_loss_ratio": whole.max_loss_ratio if name == UNCHANGED else ANY_LOSS,
             }
         )
 

@@ -144,6 +144,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if isinstance(homes, HomesPlan):
         sources = f"{homes.inner} of {homes.count:,} homes"
     yield f"{sources} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}"
+    yield from _subscribers(experiment)
     if pool := addresses.pool:
         yield f"public addresses {pool[0]} to {pool[-1]}"
     if experiment.rate:
@@ -156,12 +157,28 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         yield f"expects {_expected(experiment.expect)}"
 
 
+def _subscribers(experiment: Experiment) -> Iterator[str]:
+    """Yields who the subscribers are that the tester plays, and the ends of their softwires."""
+    own = experiment.subscribers
+    if own is None:
+        return
+    text = f"{own.count:,} subscribers"
+    if not isinstance(own, HomesPlan) and own.share_addresses:
+        shared = own.bindings
+        text += f", {shared.psid_count} at each address by a PSID of {shared.psid_length} bits"
+        text += f" and an offset of {shared.offset}"
+    text += f"; their ends are in {own.ipv6}"
+    if softwire := experiment.softwire:
+        text += f", and the core's is {softwire.own}"
+    yield text
+
+
 def _expected(expect: Thresholds) -> str:
     """Returns the thresholds as the plan has them."""
     worse = expect.no_worse_than
     thresholds = (
-        expect.at_least and f"at least {expect.at_least}",
-        expect.at_most and f"at most {expect.at_most}",
+        f"at least {expect.at_least}" if expect.at_least is not None else "",
+        f"at most {expect.at_most}" if expect.at_most is not None else "",
         expect.ratio_at_least and f"at least {expect.ratio_at_least} of the baseline",
         worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
     )

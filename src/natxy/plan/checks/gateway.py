@@ -60,8 +60,12 @@ def check_gateway(testbed: TestbedConfig, experiment: Experiment, location: Loca
         text = f"{gateway.title} keeps no connections; remove it, or choose a stateful gateway"
         yield Problem((*location, "connections"), text)
     if gateway.keeps_connections and not experiment.makes_connections:
-        text = f"missing; through the stateful {gateway.title} only established connections have replies: give "
-        yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+        if "connections" in experiment.procedure.takes:
+            text = f"missing; through the stateful {gateway.title} only established connections have replies: give "
+            yield Problem((*location, "connections"), text + "the connections of phase 1, e.g. 50k")
+        else:
+            text = f"{experiment.procedure.name} has no connections, and through the stateful {gateway.title} only "
+            yield Problem(at, f"{text}established connections have replies; choose gateways that keep none")
     reset = experiment.procedure
     if isinstance(reset, ResetConfig) and reset.gateway_number and reset.gateway_number > len(gateway.hops):
         text = f"there is no gateway {reset.gateway_number} in {gateway.title}; give a number up to {len(gateway.hops)}"

@@ -128,7 +128,7 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {"inner": "192.168.1.2", "count": 16}},
             "subscribers", "the AFTR of homes with one address has none",
         ),
-        (["tester", "softwire"], {"subscribers": {"ipv4": "198.18.128.0/31"}}, "subscribers", "at least 4 subscribers"),
+        (["tester", "softwire"], {"subscribers": {"ipv4": "198.18.128.0/31"}}, "subscribers", "at least 4 of them"),
         (
             ["tester", "softwire"],
             {"subscribers": {}, "addresses": {"left_hosts": ["198.18.128.1", "198.18.128.7"]}},
@@ -153,6 +153,13 @@ def test_what_a_change_of_bindings_lacks_is_named(
 def test_bindings_of_some_cores_can_be_changed(core: str | dict[str, Any]) -> None:
     chain = {"driver": "chain", "gateways": ["tester", core]}
     assert problems(procedure="binding-churn", gateway=chain, subscribers={"ipv4": "198.18.128.0/30"}) == {}
+
+
+def test_a_nat_behind_the_core_is_named() -> None:
+    chain = {"driver": "chain", "gateways": ["tester", "softwire", "nftables"]}
+    found = problems(procedure="binding-churn", gateway=chain, subscribers={"ipv4": "198.18.128.0/30"})
+    assert "connections" not in found
+    assert "binding-churn has no connections, and through the stateful tester → softwire → nft" in found["gateway"]
 
 
 def table(*addresses: int) -> dict[str, Any]:

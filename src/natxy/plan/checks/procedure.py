@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from natxy.plan.checks.subscribers import core_of
+from natxy.plan.checks.subscribers import core_of, of_command
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.problems import Location, Problem
@@ -56,7 +56,7 @@ def check_softwire(experiment: Experiment, location: Location) -> Iterator[Probl
     if not (left.mapped or right.mapped):
         text = f"for {procedure.name} the tester has to play one end of a softwire; give a chain such as [tester, "
         others = "{driver: map-t, by: jool-siit}]" if procedure.changes_bindings else "map-t], or [softwire, tester]"
-        yield Problem((*location, "gateway"), f"{text}softwire] or [tester, {others}")
+        yield Problem((*location, "gateway"), f"{text}softwire] or [tester, {others}{of_command(experiment)}")
     elif not left.mapped:
         text = (
             f"for {procedure.name} of MAP-T the tester has to be its subscribers; give a chain such as [tester, map-t]"
@@ -88,8 +88,9 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
     hosts = experiment.addresses.left_hosts
     if len(hosts.ranges) > 1 or hosts.ranges[0].low_bit or hosts.size < _FEWEST_OF_CHANGE:
         text = (
-            f"{procedure.name} needs the addresses of at least {_FEWEST_OF_CHANGE} subscribers, one after the other; "
-            "give e.g. {ipv4: 198.18.128.0/24}, or a `table` of such addresses, and no `left_hosts`"
+            f"{procedure.name} changes the bindings of whole addresses, and needs at least {_FEWEST_OF_CHANGE} of "
+            "them, one after the other; give e.g. {ipv4: 198.18.128.0/24}, or a `table` of such addresses, and no "
+            "`left_hosts`"
         )
         yield Problem((*location, "subscribers"), text)
 

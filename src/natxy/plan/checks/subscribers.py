@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 
 from natxy.plan.address_presets import SAFE_NETWORKS
 from natxy.plan.experiment import Experiment
@@ -28,6 +28,14 @@ def core_of(experiment: Experiment) -> GatewayModel | None:
     return next((box for box, kind in boxes if kind in CORES), None)
 
 
+def of_command(experiment: Experiment) -> str:
+    """Returns what makes a `command` an end of a softwire, if the gateway has one."""
+    if not any(isinstance(hop, CommandConfig) for hop in experiment.gateway.hops):
+        return ""
+    named = "names {softwire_own} or {softwire_far}"
+    return f"; a `command` is an end of a softwire if one of its commands {named}, and never one of MAP-T"
+
+
 def check_subscribers(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Refuses subscribers without a core that serves them, and hosts that are no subscribers."""
     own, at = experiment.subscribers, (*location, "subscribers")
@@ -39,7 +47,7 @@ def check_subscribers(plan: Plan, experiment: Experiment, location: Location) ->
         text = (
             "only the core of a softwire has subscribers, or that of MAP-T; give a chain such as [tester, softwire], "
         )
-        yield Problem(at, f"{text}or remove it")
+        yield Problem(at, f"{text}or remove it{of_command(experiment)}")
         return
     edge, core = (experiment.gateway.boxes[number] for number in ends[:2])
     if not edge.is_played:
@@ -104,20 +112,35 @@ def _check_table(
 
 
 def _check_hosts(experiment: Experiment, own: AnySubscribers, location: Location) -> Iterator[Problem]:
-    """Refuses hosts that are no subscribers, and subscribers with addresses of the left link."""
-    hosts, link = experiment.addresses.left_hosts, experiment.addresses.left.dut.network
+    """Refuses hosts that are no subscribers, and subscribers with addresses that a link or a right host has."""
+    hosts = experiment.addresses.left_hosts
     if isinstance(own, Subscribers):
         are_all = all(each.first in own.ipv4 and each.last in own.ipv4 for each in hosts.ranges)
         text = f"{hosts} are not all in {own.ipv4}, the subscribers' addresses; leave them out, or give others"
     else:
         are_all = hosts == own.addresses
         text = f"{hosts} are not the subscribers, {own.addresses}; leave the hosts out, because all subscribers send"
-    if not isinstance(own, HomesPlan) and link.version == own.ipv4.version and link.overlaps(own.ipv4):
+    taken = None if isinstance(own, HomesPlan) else _taken(experiment, own.ipv4)
+    if taken and not isinstance(own, HomesPlan):
         named = f"`ipv4` is {own.ipv4}" if isinstance(own, Subscribers) else f"the table's addresses are in {own.ipv4}"
-        overlap = f"{named}, and overlaps {link}, the left link itself; give another, e.g. 198.18.128.0/24"
+        overlap = f"{named}, and overlaps {taken}; give another, e.g. 198.18.128.0/24"
         yield Problem((*location, "subscribers"), overlap)
     elif not are_all:
         yield Problem((*location, "addresses", "left_hosts"), text)
+
+
+def _taken(experiment: Experiment, subscribers: IPv4Network) -> str | None:
+    """Returns the network that overlaps the subscribers' addresses, and who has it; None if there is none."""
+    left, right = experiment.addresses.left, experiment.addresses.right
+    between = (hop.addresses.left.dut.network for hop in experiment.path.hops[1:])
+    networks = [
+        (left.dut.network, "the left link itself"),
+        (right.dut.network, "the right link itself"),
+        *((network, "behind the right link") for network in right.behind),
+        *((network, "the link between two gateways") for network in between),
+    ]
+    own = (f"{network}, {what}" for network, what in networks if network.version == 4 and network.overlaps(subscribers))
+    return next(own, None)
 
 
 def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | None:
@@ -125,7 +148,8 @@ def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | 
     if isinstance(own, TableSubscribers):
         remedy = fewer_ranges = "a shorter table"
     else:
-        remedy = "a longer `ipv4`" if own.ea_length is None else "a smaller `ea_length`"
+        by_bits = own.ea_length is not None and own.bindings.psid_length > 0
+        remedy = "a smaller `ea_length`" if by_bits else "an `ipv4` with a longer prefix"
         fewer_ranges = "a smaller `ea_length`, or a smaller `offset`"
     bits = own.bindings.psid_length
     psids, addresses = 1 << bits, own.ipv4.num_addresses
@@ -133,12 +157,12 @@ def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | 
     if core.most_psids and psids > core.most_psids:
         return (
             f"{psids:,} subscribers share each address, a PSID of {bits} bits, and {core.driver} takes "
-            f"at most {core.most_psids:,}; give {remedy}, or a shorter `ipv4`"
+            f"at most {core.most_psids:,}; give {remedy}"
         )
     if core.most_shared_addresses and addresses > core.most_shared_addresses:
         return (
             f"`ipv4` is {own.ipv4} with {addresses:,} addresses, and {core.driver} takes at most "
-            f"{core.most_shared_addresses:,}; give a longer `ipv4`"
+            f"{core.most_shared_addresses:,}; give an `ipv4` with a longer prefix"
         )
     if own.count > core.most_subscribers:
         return f"{core.driver} takes at most {core.most_subscribers:,} subscribers, not {own.count:,}; give {remedy}"

@@ -79,6 +79,36 @@ def test_an_aftr_takes_homes_with_one_address(core: Any) -> None:
             "the table's addresses are in 198.18.0.0/31, and overlaps 198.18.0.0/24, the left link itself",
         ),
         (
+            chain("tester", "softwire") | table(CSV.replace("198.18.128", "198.19.0")),
+            "",
+            "the table's addresses are in 198.19.0.0/31, and overlaps 198.19.0.0/24, the right link itself",
+        ),
+        (
+            chain("tester", "softwire") | {"subscribers": {"ipv4": "198.19.0.0/24"}},
+            "",
+            "`ipv4` is 198.19.0.0/24, and overlaps 198.19.0.0/24, the right link itself; give another",
+        ),
+        (
+            chain("tester", "softwire", "linux-forward") | {"subscribers": {"ipv4": "100.64.2.0/24"}},
+            "",
+            "overlaps 100.64.2.0/24, the link between two gateways",
+        ),
+        (
+            chain("tester", {"driver": "map-t"}) | {"subscribers": {"ipv4": "198.18.128.0/24", "ea_length": 13}},
+            "",
+            "a PSID of 5 bits, and map-t takes at most 16; give a smaller `ea_length`",
+        ),
+        (
+            chain("tester", "lwaftr") | {"subscribers": {"ipv4": "198.18.128.0/17", "ea_length": 15}},
+            "",
+            "at most 16,384 subscribers, not 32,768; give an `ipv4` with a longer prefix",
+        ),
+        (
+            chain("tester", {"driver": "command", "apply": [["x"]]}) | {"subscribers": {}},
+            "",
+            "a `command` is an end of a softwire if one of its commands names {softwire_own} or {softwire_far}",
+        ),
+        (
             chain("tester", "softwire", "nftables") | CONNECTED | {"subscribers": HOMES},
             "inner",
             "softwire does not keep homes with one address apart",

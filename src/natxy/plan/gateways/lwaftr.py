@@ -16,6 +16,7 @@ class LwaftrConfig(CheckingCoreModel):
 
     # Kernels that have it have the other modules, too.
     module: ClassVar[str | None] = "cls_flower"
+    module_remedy: ClassVar = "choose a testbed of `kind: vm`, or the gateway `softwire`, which checks no bindings"
     changes_bindings: ClassVar = True
     most_subscribers: ClassVar = _MOST_SUBSCRIBERS
     # A subscriber's ports are one filter, however many ranges they are.

@@ -48,4 +48,4 @@ class MapTConfig(MapEndModel):
 
     @property
     def module_remedy(self) -> str:
-        return f"{MODULE_REMEDY}, or give the gateway `by: tayga`"
+        return f"{MODULE_REMEDY}, or give the gateway `by: tayga`, or choose a testbed of `kind: vm`"

@@ -96,6 +96,14 @@ def quantity_in(unit: Unit, given: float | str) -> float:
         case Unit.NS:
             return _NS_PER_S * parse_duration(given)
         case Unit.PERCENT:
-            return parse_percent(given).value
+            return 0.0 if _is_zero(given, "%") else parse_percent(given).value
         case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S:
-            return parse_count(given)
+            return 0.0 if _is_zero(given) else parse_count(given)
+
+
+def _is_zero(given: float | str, sign: str = "") -> bool:
+    """Returns whether nothing at all is written, which a rate or a number of something else cannot be."""
+    if isinstance(given, str):
+        number = given.strip().removesuffix(sign)
+        return given.strip().endswith(sign) and number.strip().isdecimal() and int(number) == 0
+    return not sign and given == 0

@@ -32,7 +32,7 @@ class BindingChurnConfig(DuringTraffic):
         *per_direction("new_time", "Time to the first frame of a new subscriber", Unit.SECONDS),
         *per_direction("new_whole", "Time to the last frame that a new subscriber lost", Unit.SECONDS),
     )
-    takes: ClassVar = frozenset({"rate", "directions"})
+    takes: ClassVar = frozenset({"rate", "directions", "loss_tolerance"})
     at_softwire: ClassVar = True
     changes_bindings: ClassVar = True
     expects_loss: ClassVar = True

@@ -110,6 +110,8 @@ def _unknown(location: Location) -> str:
     name, known = str(last), field_names(plan_schema(), tuple(within))
     if others := [repr(field) for field in _OTHER_WORDS.get(name, ()) if field in known]:
         return f"unknown field; did you mean {' or '.join(others)}?"
+    if name in known:
+        return "does not go with the other fields here; remove it, or the others"
     if place := _place(tuple(within), name, known):
         return f"unknown field; it belongs {place}"
     meant = guess(name, known)

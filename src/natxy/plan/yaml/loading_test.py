@@ -357,6 +357,7 @@ def test_an_unknown_field_of_the_plan_is_answered_with_what_was_meant(tmp_path: 
         ("timing: {connections: 5}", "timing.connections: unknown field; it belongs beside `timing`"),
         ("timing: {tril: 5}", "timing.tril: unknown field; did you mean 'trial'?"),
         ("addresses: {left: {dot: 10.0.0.1/24}}", "addresses.left.dot: unknown field; did you mean 'dut'?"),
+        ("subscribers: {ipv4: 198.18.128.0/24, inner: 10.0.0.2}", "subscribers.ipv4: does not go with the other"),
         ("expect: {atleast: 5k}", "expect.atleast: unknown field; did you mean 'at_least'?"),
     ],
 )
