@@ -129,7 +129,8 @@ def test_a_core_of_map_t_has_many_subscribers() -> None:
         (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/28", "ea_length": 9}}, "subscribers",
          "32 subscribers share each address, a PSID of 5 bits, and map-t takes at most 16; give a smaller `ea_length`"),
         (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/23"}}, "subscribers",
-         "`ipv4` is 198.18.128.0/23 with 512 addresses, and map-t takes at most 256; give a longer `ipv4`"),
+         "`ipv4` is 198.18.128.0/23 with 512 addresses, and map-t takes at most 256; give an `ipv4` with a "
+         "longer prefix"),
         (("tester", "map-t"), {"subscribers": {"ipv4": "198.18.128.0/30", "ea_length": 6, "offset": 13}}, "subscribers",
          "expected an offset and a PSID of at most 16 bits together, got 13 and 4"),
         (("tester", "map-t"), {"subscribers": {"ipv6": "2001:2:0:40::/58", "ipv4": "198.18.128.0/28", "ea_length": 6}},
