@@ -238,6 +238,13 @@ TEST(Messages, SubscribersMayHaveATableOfAddresses) {
   softwire["subscribers"]["identifier"] = true;
   EXPECT_EQ(complaint(json), "streams[0].frame.softwire.table");
   softwire["subscribers"]["identifier"] = false;
+  for (const char* turned : {"address_xor", "psid_xor"}) {
+    softwire["subscribers"][turned] = 1;
+    EXPECT_EQ(complaint(json), "none");
+    softwire["subscribers"][turned] = 2;  // a bit that no mask has
+    EXPECT_EQ(complaint(json), "streams[0].frame.softwire.subscribers");
+    softwire["subscribers"].erase(turned);
+  }
   softwire["inner_address"] = "192.0.0.2";
   EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
 }

@@ -91,7 +91,7 @@ class SoftwireTable:
         return TableSubscriber(number, self.addresses[of_address], ports, self.ends[number])
 
     def place(self, address: IPv4Address) -> int:
-        """Returns the number of an address among those of the table. ValueError if the table has it not."""
+        """Returns the number of an address among those of the table. ValueError if the table does not have it."""
         found = bisect_left(self.addresses, address)
         if self.addresses[found : found + 1] != (address,):
             raise ValueError(f"the table has no softwire of {address}")

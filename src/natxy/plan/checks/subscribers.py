@@ -120,17 +120,14 @@ def _check_hosts(experiment: Experiment, own: AnySubscribers, location: Location
     else:
         are_all = hosts == own.addresses
         text = f"{hosts} are not the subscribers, {own.addresses}; leave the hosts out, because all subscribers send"
-    taken = None if isinstance(own, HomesPlan) else _taken(experiment, own.ipv4)
-    if taken and not isinstance(own, HomesPlan):
-        named = f"`ipv4` is {own.ipv4}" if isinstance(own, Subscribers) else f"the table's addresses are in {own.ipv4}"
-        overlap = f"{named}, and overlaps {taken}; give another, e.g. 198.18.128.0/24"
+    if overlap := None if isinstance(own, HomesPlan) else _overlap(experiment, own):
         yield Problem((*location, "subscribers"), overlap)
     elif not are_all:
         yield Problem((*location, "addresses", "left_hosts"), text)
 
 
-def _taken(experiment: Experiment, subscribers: IPv4Network) -> str | None:
-    """Returns the network that overlaps the subscribers' addresses, and who has it; None if there is none."""
+def _overlap(experiment: Experiment, own: Subscribers | TableSubscribers) -> str | None:
+    """Returns which network overlaps the subscribers' addresses, and what to do; None if there is none."""
     left, right = experiment.addresses.left, experiment.addresses.right
     between = (hop.addresses.left.dut.network for hop in experiment.path.hops[1:])
     networks = [
@@ -139,8 +136,11 @@ def _taken(experiment: Experiment, subscribers: IPv4Network) -> str | None:
         *((network, "behind the right link") for network in right.behind),
         *((network, "the link between two gateways") for network in between),
     ]
-    own = (f"{network}, {what}" for network, what in networks if network.version == 4 and network.overlaps(subscribers))
-    return next(own, None)
+    named = f"`ipv4` is {own.ipv4}" if isinstance(own, Subscribers) else f"the table's addresses are in {own.ipv4}"
+    for network, what in networks:
+        if isinstance(network, IPv4Network) and network.overlaps(own.ipv4):
+            return f"{named}, and overlaps {network}, {what}; give another, e.g. 198.18.128.0/24"
+    return None
 
 
 def _too_many(own: Subscribers | TableSubscribers, core: GatewayModel) -> str | None:

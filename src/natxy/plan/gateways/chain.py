@@ -13,7 +13,7 @@ from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.base import Shorthand
 from natxy.plan.model.problems import Location
-from natxy.plan.model.terms import Family, Kernel, MapEnd, SoftwireEnd, TranslationKind
+from natxy.plan.model.terms import Family, MapEnd, SoftwireEnd, TranslationKind
 
 if TYPE_CHECKING:
     # The union of all other gateways, which `natxy.plan.gateways` makes.
@@ -113,11 +113,6 @@ class ChainConfig(GatewayModel):
     @property
     def is_probed(self) -> bool:
         return all(hop.is_probed for hop in self.hops)
-
-    @property
-    def lab_kernel(self) -> Kernel | None:
-        kernels = {hop.lab_kernel for hop in self.hops}
-        return next((kernel for kernel in (Kernel.USER_MODE, Kernel.OWN) if kernel in kernels), None)
 
     @property
     def polls(self) -> bool:

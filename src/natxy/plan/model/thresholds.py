@@ -102,8 +102,6 @@ def quantity_in(unit: Unit, given: float | str) -> float:
 
 
 def _is_zero(given: float | str, sign: str = "") -> bool:
-    """Returns whether nothing at all is written, which a rate or a number of something else cannot be."""
-    if isinstance(given, str):
-        number = given.strip().removesuffix(sign)
-        return given.strip().endswith(sign) and number.strip().isdecimal() and int(number) == 0
-    return not sign and given == 0
+    """Returns whether a 0 is written, which elsewhere no percentage and no count may be."""
+    text = str(given).strip()
+    return text.endswith(sign) and text.removesuffix(sign).strip() in {"0", "0.0"}
