@@ -25,6 +25,7 @@ from natxy.plan.testbeds.vm import VmConfig
 from natxy.system.autogroup import autogroup_of
 from natxy.system.niceness import HIGHEST
 from natxy.testbeds.vm.image import VmImage
+from natxy.testbeds.vm.kept_state import SNAPSHOT, KeptState
 from natxy.testbeds.vm.qemu import Start, qemu_argv
 from natxy.testbeds.vm.qmp import QemuMonitor
 
@@ -55,6 +56,8 @@ class VirtualMachine:
         self.hot_plug = HotPlug(self)
         self.boot_s: float | None = None
         """The duration of the last boot, until the first login."""
+        self.has_gone_on = False
+        """True if the last boot was none: the system went on from a kept state."""
         self.vcpu_threads: list[int] = []
         """The thread of each virtual CPU by its process id."""
         self._config = config
@@ -72,6 +75,30 @@ class VirtualMachine:
 
         Raises DutError when it does not; then nothing of it stays.
         """
+        kept = KeptState.of(self._config, self._image, start, self._cpus)
+        if kept is None:
+            self._start_system(start)
+            return
+        start = replace(start, disk=start.folder / "disk")
+        assert start.disk
+        if kept.fetch(start.disk):
+            try:
+                self._start_system(replace(start, snapshot=SNAPSHOT))
+                # The clock is that of the moment when the state was kept.
+                self.run(["date", "-s", f"@{time.time():.0f}"], timeout_s=_LOGIN_S)
+                self.has_gone_on = True
+                return
+            except DutError:
+                self.stop()
+                kept.forget()
+                kept.fetch(start.disk)
+        self._start_system(start)
+        assert self._monitor
+        self._disconnect()
+        kept.keep(self._monitor, start.disk)
+        self._connect()
+
+    def _start_system(self, start: Start) -> None:
         with ExitStack() as stack:
             stack.callback(self._end)
             start = self._start_qemu(start)
@@ -187,10 +214,15 @@ class VirtualMachine:
         if self._has_ended():
             raise self._lost()
         self._target = self._target or self._written_target(self._start)
+        self._connect()
+        self.boot_s = time.monotonic() - begun
+        self.has_gone_on = False
+
+    def _connect(self) -> None:
+        assert self._target
         self._ssh = SshTransport(self._target)
         self._ssh.__enter__()
         self.run(["true"], timeout_s=_LOGIN_S)
-        self.boot_s = time.monotonic() - begun
 
     def _written_target(self, start: Start) -> SshTarget:
         """Writes an ssh configuration for this virtual machine alone, so that the user's own has no part in it."""

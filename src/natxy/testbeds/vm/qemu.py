@@ -35,7 +35,9 @@ class Start:
     """Holds what differs from one start of a virtual machine to another.
 
     `taps`: the descriptors of each tap, one a queue; `vhosts`, when given, those of /dev/vhost-net. `cores`: those that
-    its threads may run on. `folder` gets its control socket and its console. `ssh_port` is where its ssh server is
+    its threads may run on. `folder` gets its control socket, its console and, with a `plugin` that counts instructions,
+    their counts. `disk` replaces the image's own; without it, what is written to the image is forgotten. `snapshot`
+    names the state of that disk to go on from; without it the system boots. `ssh_port` is where its ssh server is
     reached on this machine; `VirtualMachine.start` chooses one.
     """
 
@@ -45,6 +47,9 @@ class Start:
     vhosts: Mapping[Side, Sequence[int]]
     folder: Path
     mtu: int
+    plugin: Path | None = None
+    disk: Path | None = None
+    snapshot: str | None = None
     ssh_port: int = 0
 
     @property
@@ -54,6 +59,10 @@ class Start:
     @property
     def console(self) -> Path:
         return self.folder / "console"
+
+    @property
+    def counts(self) -> Path:
+        return self.folder / "instructions"
 
     @property
     def descriptors(self) -> list[int]:
@@ -67,19 +76,24 @@ def qemu_argv(config: VmConfig, image: VmImage, start: Start, cpus: int) -> list
         *[*ENDS_WITH_NATXY, *pinned(start.cores), QEMU],
         *["-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-accel", accelerator],
         *["-cpu", CPU_MODELS[start.accelerator], "-smp", str(cpus), "-m", config.memory],
-        *_disk(image),
+        *_disk(image, start),
         *_management(config, start),
         *[word for side in Side for word in _nic(side, config, start)],
         *["-device", "virtio-rng-pci"],
         *["-qmp", f"unix:{_quoted(start.control)},server=on,wait=off"],
         *["-serial", f"file:{_quoted(start.console)}"],
+        *(["-plugin", f"{_quoted(start.plugin)},counts={_quoted(start.counts)}"] if start.plugin else []),
     ]
 
 
-def _disk(image: VmImage) -> list[str]:
+def _disk(image: VmImage, start: Start) -> list[str]:
     # What the guest writes goes to a temporary file, which has no name, so that the image stays as it is.
-    drive = f"if=none,id=disk,file={_quoted(image.disk)},format={image.disk_format},snapshot=on,cache=unsafe"
-    words = ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
+    file = f"file={_quoted(image.disk)},format={image.disk_format},snapshot=on"
+    if start.disk:
+        file = f"file={_quoted(start.disk)},format=qcow2"
+    words = ["-drive", f"if=none,id=disk,{file},cache=unsafe", "-device", "virtio-blk-pci,drive=disk"]
+    if start.snapshot:
+        words += ["-loadvm", start.snapshot]
     if image.kernel and image.initrd:
         line = "root=/dev/vda rw console=ttyS0 quiet"
         words += ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", line]

@@ -47,6 +47,15 @@ class QemuMonitor:
             if "return" in answer:
                 return answer["return"]
 
+    def execute_for_people(self, line: str, *, timeout_s: float) -> str:
+        """Executes a line of the monitor for people, which may take so long. Returns what it prints."""
+        self._socket.settimeout(timeout_s)
+        try:
+            printed: str = self.execute("human-monitor-command", **{"command-line": line})
+            return printed
+        finally:
+            self._socket.settimeout(_ANSWER_S)
+
     def vcpu_threads(self) -> list[int]:
         """Returns the thread of each virtual CPU by its process id."""
         return [cpu["thread-id"] for cpu in self.execute("query-cpus-fast")]
