@@ -77,6 +77,11 @@ printf '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n'
 ln -s /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
 printf 'net.ipv6.conf.default.accept_ra = 0\nnet.ipv6.conf.all.accept_ra = 0\nnet.ipv6.conf.default.accept_dad = 0
 net.ipv4.conf.default.rp_filter = 0\nnet.ipv4.conf.all.rp_filter = 0\n' > "$root/etc/sysctl.d/99-natxy.conf"
+# A frame to a neighbour that the kernel is about to ask for again takes a longer way: 84 instructions, of 7,500.
+for name in default left right; do
+	printf 'net.ipv4.neigh.%s.base_reachable_time_ms = 86400000\nnet.ipv6.neigh.%s.base_reachable_time_ms = 86400000\n' \
+		"$name" "$name"
+done >> "$root/etc/sysctl.d/99-natxy.conf"
 # Modules whose settings the drivers read before they use them.
 echo nf_conntrack > "$root/etc/modules"
 # Nothing may run beside the gateway, and a boot without KVM should not take a minute.
