@@ -15,7 +15,7 @@ DEMO_PACKAGES := $(PYTHON_PACKAGES) g++ make pkg-config meson ninja-build libdpd
 	nftables conntrack iproute2 ethtool procps
 RUN_PACKAGES := $(DEMO_PACKAGES) iptables tayga iperf3
 JOOL_PACKAGES := user-mode-linux jool-tools kmod flex bison bc libelf-dev libssl-dev xz-utils
-VM_PACKAGES := qemu-system-x86 mmdebstrap e2fsprogs openssh-client util-linux
+VM_PACKAGES := gcc libc6-dev qemu-system-x86 qemu-utils mmdebstrap e2fsprogs openssh-client util-linux
 AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
 DEB_PACKAGES := build-essential debhelper git
 CONTAINER_PACKAGES := mmdebstrap podman crun
@@ -126,6 +126,7 @@ jool: packages-jool ### build Jool for user-mode Linux, for machines that load n
 	@guest/build.sh
 
 vm: packages-vm ### build the Debian of testbeds of kind vm: three minutes, 700 MB, into ~/.cache/natxy
+	@guest/instructions.sh
 	@guest/vm.sh
 
 test: setup-dev engine-tests ## run GoogleTest and pytest, without what takes long; ends with the counts

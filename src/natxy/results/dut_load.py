@@ -52,16 +52,32 @@ class InterfaceLoad(_Model):
     lost: dict[str, Whole] = Field(default={})
 
 
+class InstructionCount(_Model):
+    """Holds how many instructions the gateway's cores executed, and of how many cycles, None if these are not counted.
+
+    `modules` has the instructions by module of the kernel: `kernel` for what is in none, and `programs` for what is not
+    the kernel's. `functions` has them by function of the kernel, those of all small ones together, and `programs`. Both
+    are empty where only the sum is counted.
+    """
+
+    count: Whole
+    cycles: Whole | None = None
+    modules: dict[str, Whole] = Field(default={})
+    functions: dict[str, Whole] = Field(default={})
+
+
 class DutLoad(_Model):
     """Holds what the DUT's cores and interfaces did in the `elapsed_s` seconds between the two readings.
 
-    `cores` has the cores that are the gateway's. Memory, temperature (of the hottest sensor) and clock frequency (the
-    mean of the cores that tell it) are those of the whole machine after the trial; None where it does not tell them.
+    `cores` has the cores that are the gateway's. `instructions` is None where nothing counts them. Memory, temperature
+    (of the hottest sensor) and clock frequency (the mean of the cores that tell it) are those of the whole machine
+    after the trial; None where it does not tell them.
     """
 
     elapsed_s: Real
     cores: tuple[CoreLoad, ...]
     interfaces: tuple[InterfaceLoad, ...] = ()
+    instructions: InstructionCount | None = None
     interrupts: Whole | None = None
     memory_used_bytes: Whole | None = None
     memory_bytes: Whole | None = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
-from natxy.dut.linux.load import LoadWatches
 from natxy.plan.caveats import own_rule
 from natxy.results.dut_load import DutLoad
 from natxy.system.core_watch import Absence
@@ -16,6 +15,18 @@ REPEATED: Final = own_rule(
     "A failed trial is repeated if something else ran on the gateway's core for so long that this explains the loss."
 )
 """The caveat of results on a testbed whose watch explains failures."""
+
+
+class Spending(Protocol):
+    """Reads what the DUT spends: a reading before the trial and one after it."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def load(self) -> DutLoad | None:
+        """Returns what was spent between `begin` and `end`; None if that is unknown."""
+        ...
 
 
 def _unknown() -> None:
@@ -37,7 +48,7 @@ class GatewayWatch:
     buffer_frames: int | None
     load: Callable[[], DutLoad | None] = _unknown
 
-    def with_load(self, spent: LoadWatches) -> GatewayWatch:
+    def with_load(self, spent: Spending) -> GatewayWatch:
         """Returns a watch that also reads what the DUT spends, outside of the time in which its cores are watched."""
 
         def begin() -> None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 from natxy.dut import registry
 from natxy.dut.base import DutInterfaces, Gateway, InterfacePair
+from natxy.dut.linux.core_instructions import CoreInstructions
 from natxy.dut.linux.counters import read_here
 from natxy.dut.linux.counting import CountWatch, CountWatches
 from natxy.dut.linux.hardware import describe_hardware
@@ -163,7 +164,10 @@ class NetnsLab(EngineTestbed):
         if self.cores.shared:
             # What the core spent would be the tester's work too.
             return watch
-        return watch.with_load(LoadWatches([LoadWatch(*place, self.cores.dut, read_here) for place in self._places()]))
+        each = [LoadWatch(*place, self.cores.dut, read_here) for place in self._places()]
+        instructions = CoreInstructions(self.cores.dut)
+        self._stack.callback(instructions.close)
+        return watch.with_load(LoadWatches(each, instructions))
 
     def counting(self) -> CountWatches | None:
         return CountWatches([CountWatch(*place) for place in self._places()])

@@ -19,11 +19,30 @@ from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.hosts import Addresses
 from natxy.plan.model.addresses import AddressPlan
 from natxy.plan.testbeds.simulated import SimulatedTestbedConfig
+from natxy.results.dut_load import DutLoad, InstructionCount
 from natxy.system.core_watch import Absence
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.tcp.simulated import SimulatedHosts
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
+
+
+class SimulatedLoad:
+    """Tells what the simulated gateway has executed between two moments."""
+
+    def __init__(self, dut: SimulatedDut) -> None:
+        self._dut = dut
+        self.begin()
+
+    def begin(self) -> None:
+        self._before_s, self._before = self._dut.elapsed_s, self._dut.instructions
+
+    def end(self) -> None:
+        """Does nothing: the model stands still between trials."""
+
+    def load(self) -> DutLoad:
+        executed = InstructionCount(count=round(self._dut.instructions - self._before))
+        return DutLoad(elapsed_s=self._dut.elapsed_s - self._before_s, cores=(), instructions=executed)
 
 
 class SimulatedTestbed(Testbed):
@@ -50,8 +69,11 @@ class SimulatedTestbed(Testbed):
         yield SimulatedHosts(self._dut)
 
     def watch(self) -> GatewayWatch:
+        dut = self._dut
+        spent = SimulatedLoad(dut) if dut.config.frame_instructions else None
         # A stall takes all cores away at once, as if they were one.
-        return GatewayWatch(lambda: None, self._absence, cores=1, buffer_frames=self._dut.config.buffer_frames)
+        watch = GatewayWatch(lambda: None, self._absence, cores=1, buffer_frames=dut.config.buffer_frames)
+        return watch.with_load(spent) if spent else watch
 
     def _absence(self) -> Absence | None:
         return None if self._dut.stalled_s is None else Absence(self._dut.stalled_s)

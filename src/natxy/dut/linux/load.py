@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from natxy.dut.base import DutInterfaces
 from natxy.dut.linux.counters import (
@@ -23,7 +23,7 @@ from natxy.dut.linux.counters import (
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError
 from natxy.plan.model.units import counted, format_duration
-from natxy.results.dut_load import CoreLoad, DutLoad, InterfaceLoad
+from natxy.results.dut_load import CoreLoad, DutLoad, InstructionCount, InterfaceLoad
 
 _TIMEOUT_S: Final = 2.0
 _READINGS_FOR_COST: Final = 5
@@ -111,18 +111,38 @@ class LoadWatch:
         return self._text
 
 
-class LoadWatches:
-    """Reads the counters of one gateway or several on a machine: the interfaces of all, and once what they share."""
+class InstructionCounter(Protocol):
+    """Counts the instructions of the gateway's cores."""
 
-    def __init__(self, watches: Sequence[LoadWatch]) -> None:
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def spent(self) -> InstructionCount | None:
+        """Returns what was executed between `begin` and `end`; None if that is unknown."""
+        ...
+
+
+class LoadWatches:
+    """Reads the counters of one gateway or several on a machine: the interfaces of all, and once what they share.
+
+    `instructions` counts those of the machine, where something does.
+    """
+
+    def __init__(self, watches: Sequence[LoadWatch], instructions: InstructionCounter | None = None) -> None:
         self._watches = tuple(watches)
+        self._instructions = instructions
 
     def begin(self) -> None:
         # What is shared is read last, and first at the end, next to the trial.
         for each in reversed(self._watches):
             each.begin()
+        if self._instructions:
+            self._instructions.begin()
 
     def end(self) -> None:
+        if self._instructions:
+            self._instructions.end()
         for each in self._watches:
             each.end()
 
@@ -135,7 +155,8 @@ class LoadWatches:
             return None
         complete = len(known) == len(loads)
         interfaces = tuple(interface for load in known for interface in load.interfaces) if complete else ()
-        return first.model_copy(update={"interfaces": interfaces})
+        executed = self._instructions.spent() if self._instructions else None
+        return first.model_copy(update={"interfaces": interfaces, "instructions": executed})
 
     def cost(self) -> ReadingCost | None:
         """Measures what a reading of all gateways costs; None for a DUT without a load."""

@@ -86,6 +86,10 @@ class SimulatedDut:
         self.outages: list[Outage] = []
         self.forgotten_from_s = math.inf
         self.bindings = SimulatedBindings()
+        self.elapsed_s = 0.0
+        """The time that the gateway has worked."""
+        self.instructions = 0.0
+        """What it has executed in that time."""
 
     def begin_trial(self, seed: int, streams: Sequence[StreamSpec]) -> None:
         """Starts a trial, whose noise and stalls depend on its own seed and not on earlier trials."""
@@ -131,6 +135,13 @@ class SimulatedDut:
         passed, kept = self.table.offer(offered)
         self.table.made.append(Made(self.now_s, rate_fps, kept))
         return known + passed, known + kept
+
+    def work(self, elapsed_s: float, frames: int, connections: int) -> None:
+        """Executes what so many forwarded frames and new connections in a time cost."""
+        config = self.config
+        self.elapsed_s += elapsed_s
+        self.instructions += config.idle_instructions * elapsed_s
+        self.instructions += (config.frame_instructions or 0) * frames + config.connection_instructions * connections
 
     def clear(self) -> None:
         """Empties the table, or only says so."""

@@ -323,7 +323,10 @@ class SimulatedEngine:
         began_ns = None if request.begin_at_ns is None else round(1e9 * self.elapsed_s)
         duration_s = max(end_s(stream) for stream, _ in streams)
         complete = all(arrived == stream.frames for stream, arrived in streams)
-        self.elapsed_s += duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
+        elapsed_s = duration_s + (0.0 if complete and request.drain_ends_early else request.drain_s)
+        self.elapsed_s += elapsed_s
+        frames = sum(arrived for _, arrived in streams)
+        self._dut.work(elapsed_s, frames, frames if request.phase1 else 0)
         self._dut.now_s = self.elapsed_s
         results = [
             self._stream_result(stream, arrived, backlog_s)

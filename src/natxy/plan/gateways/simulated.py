@@ -103,6 +103,12 @@ class SimulatedConfig(LimitsModel):
     """Ports, the lowest of all, that connections get beside those of `port_set`."""
     spoofed_ratio: Ratio = 0.0
     """Share of the frames of another's softwire that pass, of those that find room, beside the box `tester`."""
+    frame_instructions: Annotated[int, Field(ge=1)] | None = None
+    """Instructions counted for each frame; default: none are counted."""
+    connection_instructions: Annotated[int, Field(ge=0)] = 0
+    """Instructions counted for each new connection beside those of its frame."""
+    idle_instructions: Annotated[int, Field(ge=0)] = 0
+    """Instructions counted per second, whatever else is done."""
     forward_delay_ns: _DelayNs = 20_000
     """Least delay, left to right."""
     reverse_delay_ns: _DelayNs = 20_000

@@ -43,6 +43,7 @@ from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.veth import SILENT_SYSCTLS, TESTER_MACS
 from natxy.testbeds.vm.accelerator import choose_accelerator, describe_accelerator
 from natxy.testbeds.vm.image import find_image
+from natxy.testbeds.vm.instructions import GuestInstructions, find_plugin
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
 from natxy.testbeds.vm.taps import QUEUE_FRAMES, tap
@@ -71,6 +72,7 @@ class VmLab(EngineTestbed):
         self._image = find_image(config)
         self.transport = VirtualMachine(config, self._image, self._cpus)
         self._chain: GuestChain | None = None
+        self._instructions: GuestInstructions | None = None
         self._reading_cost: ReadingCost | None = None
         self._accelerator = choose_accelerator(config.accelerator)
         # vhost is made for the virtual CPUs of KVM.
@@ -85,16 +87,19 @@ class VmLab(EngineTestbed):
         taps = {side: self._stack.enter_context(self._tap(number, side)) for number, side in enumerate(Side)}
         vhosts = {side: self._opened_vhosts() for side in Side} if self._vhost else {}
         self._stack.callback(self.transport.stop)
-        self.transport.start(
-            Start(
-                accelerator=self._accelerator,
-                cores=self.cores.dut,
-                taps=taps,
-                vhosts=vhosts,
-                folder=folder,
-                mtu=self._addresses.mtu,
-            )
+        # Counts of several virtual CPUs would be lost where they meet.
+        plugin = find_plugin() if self._accelerator == "tcg" and self._cpus == 1 else None
+        start = Start(
+            accelerator=self._accelerator,
+            cores=self.cores.dut,
+            taps=taps,
+            vhosts=vhosts,
+            folder=folder,
+            mtu=self._addresses.mtu,
+            plugin=plugin,
         )
+        self.transport.start(start)
+        self._instructions = GuestInstructions(start.counts) if plugin else None
         self.gateway_cores = self.transport.hot_plug.cores()
 
     def renew(self) -> None:
@@ -155,11 +160,14 @@ class VmLab(EngineTestbed):
             return cores.end()
 
         watch = GatewayWatch(begin, end, len(self.cores.dut), QUEUE_FRAMES)
+        if self._instructions:
+            self._instructions.look_up(self.transport)
         spent = LoadWatches(
             [
                 LoadWatch(box.transport, box.interfaces, (), lambda: read_times(self.transport.vcpu_threads), TIMES)
                 for box in self.boxes
-            ]
+            ],
+            self._instructions,
         )
         self._reading_cost = spent.cost()
         return watch.with_load(spent)
@@ -181,12 +189,13 @@ class VmLab(EngineTestbed):
     def dut_description(self) -> dict[str, str]:
         cores, queues = named_cores(self.cores.dut), counted(self._config.queues, "queue")
         boot_s, executed = self.transport.boot_s, describe_accelerator(self._accelerator)
+        begun = ", from the state after an earlier boot" if self.transport.has_gone_on else ""
         return {
             "machine": f"QEMU with {executed}, {counted(self._cpus, 'virtual CPU')}, {self._config.memory}",
             "cores": f"{cores} of the tester's machine",
             "image": str(self._image.disk) if self._config.image else "Debian 12, built by natxy",
             "NICs": f"{self._config.nic}, {queues} each{', vhost' if self._vhost else ''}",
-            "boot": "unknown" if boot_s is None else f"{boot_s:.0f} s to the first login",
+            "boot": "unknown" if boot_s is None else f"{boot_s:.0f} s to the first login{begun}",
         }
 
     def engine_description(self) -> dict[str, str]:
