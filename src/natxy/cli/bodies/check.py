@@ -177,12 +177,16 @@ def _expected(expect: Thresholds) -> str:
     """Returns the thresholds as the plan has them."""
     worse = expect.no_worse_than
     thresholds = (
-        f"at least {expect.at_least}" if expect.at_least is not None else "",
-        f"at most {expect.at_most}" if expect.at_most is not None else "",
+        f"at least {_quantity(expect.at_least)}" if expect.at_least is not None else "",
+        f"at most {_quantity(expect.at_most)}" if expect.at_most is not None else "",
         expect.ratio_at_least and f"at least {expect.ratio_at_least} of the baseline",
         worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
     )
     return enumerated([threshold for threshold in thresholds if threshold])
+
+
+def _quantity(written: float | str) -> str:
+    return written if isinstance(written, str) else f"{written:,.10g}"
 
 
 def _flows(experiment: Experiment) -> str:
