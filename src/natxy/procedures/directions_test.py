@@ -34,6 +34,7 @@ def experiment(name: str, directions: str) -> dict[str, Any]:
 OWN: Final[dict[str, dict[str, Any]]] = {
     "frame-loss-rate": {"procedure": {"name": "frame-loss-rate", "maximum_rate": "100k"}},
     "overload": {"flows": 10},
+    "frame-cost": {"gateway": {"driver": "simulated", "frame_instructions": 1000, "buffer_frames": 1000}},
     "binding-churn": {"subscribers": {"ipv4": "198.18.128.0/24"}},
 }
 

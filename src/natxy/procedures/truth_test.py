@@ -71,6 +71,18 @@ class Truth:
     at_softwire: bool = False
 
 
+@dataclass(frozen=True)
+class AbsentOr:
+    """Equals None, and what `value` equals: a figure of connections has no value without them."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or self.value == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def throughput(gateway: SimulatedConfig) -> Figures:
     return {"rate": found(gateway.forwarding_fps / 2)}
 
@@ -81,6 +93,18 @@ def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
     loss = loss_percent(gateway, 100)
     lossless = max((rate for rate in offered if rate <= limit_fps), default=0)
     return {"lossless_rate": pytest.approx(lossless)} | both("loss_at_maximum", loss, loss)
+
+
+def frame_cost(gateway: SimulatedConfig) -> Figures:
+    each = gateway.frame_instructions
+    assert each
+    return {
+        "instructions": pytest.approx(each, abs=1),
+        "single": pytest.approx(each, abs=1),
+        "connection": AbsentOr(pytest.approx(each + gateway.connection_instructions, rel=1e-3, abs=1)),
+        "cycles": None,
+        "background": pytest.approx(gateway.idle_instructions, rel=1e-3, abs=2000),
+    }
 
 
 def receive_rate(gateway: SimulatedConfig) -> Figures:
@@ -269,6 +293,16 @@ TRUTHS: Final[dict[str, Truth]] = {
     ),
     "receive-rate": Truth(
         receive_rate, {"procedure": {"name": "receive-rate", "maximum_rate": MAXIMUM, "trials": 2}}
+    ),
+    "frame-cost": Truth(
+        frame_cost,
+        {"procedure": {"name": "frame-cost", "rounds": 2}},
+        {
+            "frame_instructions": st.integers(1, 50_000),
+            "connection_instructions": st.integers(0, 50_000),
+            "idle_instructions": st.integers(0, 10_000_000),
+            "buffer_frames": st.just(1000),
+        },
     ),
     "latency": Truth(
         latency, {"procedure": {"name": "latency", "tagged_frames": 2 * PERIOD}, "rate": KNOWN_RATE}

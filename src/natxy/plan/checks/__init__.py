@@ -9,7 +9,7 @@ from natxy.plan.checks.addresses import check_addresses
 from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.pairs import check_pairs
 from natxy.plan.checks.port_sets import check_port_set
-from natxy.plan.checks.procedure import check_bindings, check_hosts, check_procedure, check_softwire
+from natxy.plan.checks.procedure import check_bindings, check_counter, check_hosts, check_procedure, check_softwire
 from natxy.plan.checks.subscribers import check_subscribers
 from natxy.plan.checks.thresholds import check_thresholds
 from natxy.plan.checks.traffic import check_traffic
@@ -36,4 +36,5 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from check_port_set(experiment, location)
     yield from check_softwire(experiment, location)
     yield from check_bindings(experiment, location)
+    yield from check_counter(plan.testbed, experiment, location)
     yield from check_hosts(plan.testbed, experiment, location)

@@ -95,6 +95,16 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
         yield Problem((*location, "subscribers"), text)
 
 
+def check_counter(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields the reason why the gateway's instructions cannot be counted, if the procedure does so."""
+    procedure = experiment.procedure
+    if procedure.counts_instructions and not testbed.counts_instructions:
+        text = (
+            f"{procedure.name} counts the gateway's instructions, which natxy does in `kind: vm` or `kind: lab`, and "
+        )
+        yield Problem((*location, "procedure"), f"{text}not in {testbed.kind!r}; measure the gateway there")
+
+
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields the reasons why the tester's ports, or the hosts that replace them, cannot carry out the experiment."""
     procedure = experiment.procedure

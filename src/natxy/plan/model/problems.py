@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 # Characters of a message: more than one without a quotation has.
-_LONGEST: Final = 400
+_LONGEST: Final = 500
 
 Location = tuple[str | int, ...]
 

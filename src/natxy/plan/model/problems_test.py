@@ -10,5 +10,5 @@ def test_a_field_is_named_by_its_path() -> None:
 
 
 def test_only_a_very_long_text_is_shortened() -> None:
-    assert shortened("x" * 400) == "x" * 400
-    assert shortened("x" * 401) == "x" * 400 + "…"
+    assert shortened("x" * 500) == "x" * 500
+    assert shortened("x" * 501) == "x" * 500 + "…"

@@ -97,7 +97,7 @@ def quantity_in(unit: Unit, given: float | str) -> float:
             return _NS_PER_S * parse_duration(given)
         case Unit.PERCENT:
             return 0.0 if _is_zero(given, "%") else parse_percent(given).value
-        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S:
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S | Unit.INSTRUCTIONS | Unit.CYCLES:
             return 0.0 if _is_zero(given) else parse_count(given)
 
 

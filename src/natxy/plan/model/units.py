@@ -54,6 +54,8 @@ class Unit(StrEnum):
     SEGMENTS = "segments"
     CONNECTIONS = "connections"
     BINDINGS_PER_S = "bindings/s"
+    INSTRUCTIONS = "instructions"
+    CYCLES = "cycles"
     PERCENT = "percent"
 
 
@@ -166,7 +168,7 @@ def format_quantity(value: float, unit: str) -> str:
             return format_duration(value)
         case Unit.PERCENT:
             return f"{value:.4g} %"
-        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S:
+        case Unit.FRAMES | Unit.SEGMENTS | Unit.CONNECTIONS | Unit.BINDINGS_PER_S | Unit.INSTRUCTIONS | Unit.CYCLES:
             return f"{value:,.0f} {unit}"
 
 

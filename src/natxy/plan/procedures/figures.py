@@ -44,7 +44,7 @@ class Figure:
         return self.unit not in _WORSE_WHEN_HIGHER if self.more_is_better is None else self.more_is_better
 
 
-_WORSE_WHEN_HIGHER: Final = {Unit.NS, Unit.SECONDS, Unit.PERCENT}
+_WORSE_WHEN_HIGHER: Final = {Unit.NS, Unit.SECONDS, Unit.PERCENT, Unit.INSTRUCTIONS, Unit.CYCLES}
 
 
 def per_direction(

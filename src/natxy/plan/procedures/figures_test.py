@@ -25,6 +25,7 @@ MORE_IS_BETTER = {
     "tcp-goodput": {"goodput", "line_share"},
 }
 LESS_IS_BETTER = {
+    "frame-cost": {"instructions", "single", "connection", "cycles", "background"},
     "frame-loss-rate": {"loss_at_maximum"},
     "latency": {"tl", "wcl", "lost_tagged"},
     "single-tag-latency": {"latency", "lost_tagged"},

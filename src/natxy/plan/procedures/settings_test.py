@@ -177,7 +177,7 @@ def test_a_command_on_the_dut_is_a_setting_of_its_own() -> None:
 
 def test_procedures_are_listed_by_topic() -> None:
     assert [*DECLARATIONS] == [
-        "throughput", "frame-loss-rate", "receive-rate", "latency", "single-tag-latency", "pdv", "ipdv", "overload",
-        "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
+        "throughput", "frame-loss-rate", "receive-rate", "frame-cost", "latency", "single-tag-latency", "pdv", "ipdv",
+        "overload", "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
         "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set", "tcp-goodput",
     ]  # fmt: skip

@@ -30,6 +30,8 @@ class TestbedModel(PlanModel):
     """True if a line rate in the plan is only nominal, because the links can carry more."""
     runs_guests: ClassVar[bool] = False
     """True if a gateway can run in user-mode Linux."""
+    counts_instructions: ClassVar[bool] = False
+    """True if natxy counts the instructions that the gateway executes, where its processor or QEMU does."""
     outlives_gateways: ClassVar[bool] = False
     """True if one testbed serves all gateways of a run, because it takes long to build."""
     build_s: ClassVar[float] = 0.0

@@ -25,6 +25,7 @@ class LabConfig(SharedMachine):
     queues: Annotated[int, Field(ge=1, le=64)] = 1
     """Queues of a port, of which several need `af_packet`."""
 
+    counts_instructions: ClassVar[bool] = True
     nominal_line_rate: ClassVar[bool] = True
     runs_guests: ClassVar[bool] = True
 

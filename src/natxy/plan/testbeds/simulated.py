@@ -24,6 +24,7 @@ class SimulatedTestbedConfig(TestbedModel):
     noise: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share by which the gateway's limits vary from trial to trial, uniformly, at most."""
 
+    counts_instructions: ClassVar[bool] = True
     in_virtual_time: ClassVar[bool] = True
 
     @property

@@ -68,6 +68,7 @@ class VmConfig(SharedMachine):
     """`set`: natxy gives the interfaces addresses and routes; `keep`: the system of an own image has them."""
 
     nominal_line_rate: ClassVar[bool] = True
+    counts_instructions: ClassVar[bool] = True
     outlives_gateways: ClassVar[bool] = True
     # Without KVM, Debian takes so long to boot; with KVM, a quarter of it.
     build_s: ClassVar[float] = 40.0

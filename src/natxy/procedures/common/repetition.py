@@ -82,7 +82,8 @@ class Repetition:
     disturbed; `counting` reads the DUT's counters around each. `learn` sends learning frames; None if nothing learns
     from them. `asks_alive` is false where trials take the gateway away themselves. `set_up_again` sets the gateway up
     on a DUT that has booted; None if the DUT is no machine of its own. `table_check` is the experiment's; None leaves
-    the gateway's table unchecked.
+    the gateway's table unchecked. `dut_loads` gets what the DUT spent in the latest attempt at a step, by the step's
+    number and the kind of the trial.
     """
 
     experiment: Experiment
@@ -103,6 +104,7 @@ class Repetition:
     table_check: TableCheck | None = None
     replay: Replay = field(default_factory=Replay)
     paused: PausedAttempts = field(default_factory=PausedAttempts)
+    dut_loads: dict[tuple[int, TrialKind], DutLoad | None] = field(default_factory=dict)
 
     @property
     def engine(self) -> Engine:
@@ -153,9 +155,11 @@ class Repetition:
         stored result instead if the trial was run before the run was resumed. Raises GatewayDiedError, and stores
         nothing, if the gateway is gone after the trial.
         """
-        recorded = self.replay.result(attempt, kind, purpose, rate_fps)
-        if recorded:
+        stored = self.replay.trial(attempt, kind, purpose, rate_fps)
+        if stored:
+            recorded = stored.result
             self.paused.weigh(attempt, kind, recorded)
+            self.dut_loads[attempt.step, kind] = stored.dut_load
             self.observer.replayed(_record(recorded, attempt, kind, purpose, rate_fps))
             check_translated(self.experiment, recorded)
             return recorded
@@ -170,7 +174,7 @@ class Repetition:
         on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
         result = self.paused.weigh(attempt, kind, run(seed, on_progress))
         absence = self._absence()
-        load = self.watch.load() if self.watch else None
+        load = self.dut_loads[attempt.step, kind] = self.watch.load() if self.watch else None
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
         damaged = damage(result.samples) if result.verdict == Verdict.FAIL else ""

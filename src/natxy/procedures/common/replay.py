@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from natxy.engine.messages.results import TrialResult
 from natxy.results.trials import Purpose, TrialKind, TrialRecord
 from natxy.search.outcome import Attempt
 
@@ -37,8 +36,8 @@ class Replay:
             raise AttemptCutShort(self._first.id)
         return self._first is not None
 
-    def result(self, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float) -> TrialResult | None:
-        """Returns the trial's stored result, or None if the attempt has to be measured.
+    def trial(self, attempt: Attempt, kind: TrialKind, purpose: Purpose, rate_fps: float) -> TrialRecord | None:
+        """Returns the stored trial, or None if the attempt has to be measured.
 
         Raises AttemptCutShort if the attempt is stored without this trial.
         """
@@ -47,7 +46,7 @@ class Replay:
         wanted = (attempt.step, attempt.number, attempt.rate, kind, purpose, rate_fps)
         if not self._trials or _described(self._trials[0]) != wanted:
             raise AttemptCutShort(self._first.id)
-        return self._trials.popleft().result
+        return self._trials.popleft()
 
     def waits(self, sleep: Callable[[float], None]) -> Callable[[float], None]:
         """Returns a `sleep` that does not wait while trials are replayed."""

@@ -21,7 +21,8 @@ def stored(number: int, step: int, attempt: int, kind: TrialKind = TrialKind.TRA
 
 
 def result(replay: Replay, attempt: Attempt, kind: TrialKind = TrialKind.TRAFFIC) -> object:
-    return replay.result(attempt, kind, Purpose.MEASURE, 500.0)
+    trial = replay.trial(attempt, kind, Purpose.MEASURE, 500.0)
+    return trial.result if trial else None
 
 
 FIRST, AGAIN, SECOND = Attempt(1, 1, 1000.0), Attempt(1, 2, 1000.0), Attempt(2, 1, 1000.0)

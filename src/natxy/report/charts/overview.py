@@ -35,6 +35,8 @@ _TITLES: Final = {
     Unit.SEGMENTS: "Segments",
     Unit.CONNECTIONS: "Connections",
     Unit.BINDINGS_PER_S: "Changes of bindings",
+    Unit.INSTRUCTIONS: "Instructions",
+    Unit.CYCLES: "Cycles",
     Unit.PERCENT: "Shares",
 }
 

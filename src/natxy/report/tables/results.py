@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
 from natxy.report.tables import sweep as sweep_tables
+from natxy.report.tables.dut.instructions import instruction_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.goodput import goodput_tables
 from natxy.report.tables.per_procedure import background_tables, capacity_table, latency_tables
@@ -56,6 +57,7 @@ def plain_form(run: RunRecord) -> list[Table]:
         *(table for table in capacities if table),
         *(table for tables in more for table in tables),
         *([costs] if costs else []),
+        *instruction_tables(run),
     ]
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from natxy.plan import caveats
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.boxes import boxes_sentences, boxes_tables
+from natxy.report.tables.dut.instructions import instruction_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
@@ -47,6 +48,7 @@ def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
         parts.extend(map(_bullet, limiting))
     if costs := cost_table(run):
         parts.append(to_rich(costs))
+    parts += [to_rich(table) for table in instruction_tables(run)]
     if public := public_addresses(run):
         parts.append(to_rich(public))
     if several_kernels(run):

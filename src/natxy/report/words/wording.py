@@ -25,6 +25,8 @@ _UNITS: Final = {
     Unit.SEGMENTS: "segments",
     Unit.CONNECTIONS: "connections",
     Unit.BINDINGS_PER_S: "bindings/s",
+    Unit.INSTRUCTIONS: "instructions",
+    Unit.CYCLES: "cycles",
     Unit.PERCENT: "%",
 }
 

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame cost: how many instructions the gateway executes for a frame, which a busy machine changes little.
+
+What is executed is what the DUT counts in a trial. It grows by the same amount with each frame only if the gateway
+processes equally many frames together, because taking up work costs instructions too. Each round therefore has three
+trials of the same length: frames that come one by one, very few of them, and bursts. The difference of the first two
+gives the cost of a single frame, and what the DUT executes without frames, which is taken off the third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import StreamSpec
+from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.plan.caveats import Caveat, limitation
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.frame_cost import FrameCostConfig
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
+from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.steps import valid_step
+from natxy.procedures.common.streams import traffic_request, with_foreground
+from natxy.procedures.common.traffic import traffic_step
+from natxy.results.analysis.instructions import TRIALS, Round, Spent, burst_cost, cycles, instructions
+from natxy.results.trials import TrialKind
+from natxy.search.outcome import Attempt
+
+_FEW: Final = 100
+"""The frames of a round's first trial are so many times those of its second."""
+# A frame that is lost costs less than one that is forwarded.
+_MOST_LOST: Final = 0.001
+_UNCOUNTED: Final = (
+    "nothing counts the gateway's instructions: a virtual machine without KVM counts them as soon as `make vm` has "
+    "built its counter, and a lab where the machine's cores have counters that natxy may read"
+)
+
+
+class FrameCost(Procedure[FrameCostConfig]):
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        rounds = []
+        for first in range(1, TRIALS * self.config.rounds, TRIALS):
+            trials = []
+            for number, (rate_fps, burst) in enumerate(self._kinds(), first):
+                result = self._trial(repetition, number, rate_fps, burst)
+                if result.verdict == Verdict.FAIL:
+                    return no_result(
+                        self.config, f"a frame costs what it does only if it is forwarded: {result.reason}"
+                    )
+                frames = sum(stream.received for stream in result.streams)
+                spent = Spent.of(repetition.dut_loads.get((number, TrialKind.TRAFFIC)), frames)
+                if spent is None:
+                    return no_result(self.config, _UNCOUNTED, explained=True)
+                trials.append(spent)
+            made = repetition.experiment.connections or 0
+            phase1 = Spent.of(repetition.dut_loads.get((first, TrialKind.PHASE1)), made)
+            many, few, bursts = trials
+            rounds.append(Round(many, few, bursts, phase1))
+        return ProcedureResult(_figures(rounds))
+
+    def expected_steps(self, experiment: Experiment) -> int:
+        return TRIALS * self.config.rounds
+
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        return [
+            limitation(
+                "An instruction takes more or less time, depending on what it does and on the caches: a gateway with "
+                "fewer instructions per frame need not be faster."
+            )
+        ]
+
+    def _kinds(self) -> list[tuple[float, int]]:
+        rate_fps = self.config.single_rate
+        return [(rate_fps, 1), (rate_fps / _FEW, 1), (rate_fps, self.config.burst)]
+
+    def _trial(self, repetition: Repetition, number: int, rate_fps: float, burst: int) -> TrialResult:
+        def changes(stream: StreamSpec) -> dict[str, object]:
+            # Frames of both directions at the same moment would be processed together.
+            start_s = burst / rate_fps / 2 if stream.source == Side.RIGHT else 0.0
+            return {
+                "burst": burst,
+                "start_s": start_s,
+                "frames": max(1, stream.frames // burst) * burst,
+                "max_loss_ratio": _MOST_LOST,
+            }
+
+        def step(attempt: Attempt) -> TrialResult | None:
+            return traffic_step(
+                repetition,
+                attempt,
+                lambda seed: with_foreground(traffic_request(repetition.experiment, rate_fps, seed), changes),
+            )
+
+        return valid_step(repetition, number, rate_fps, step)
+
+
+def _figures(rounds: Sequence[Round]) -> dict[str, float | None]:
+    """Returns the median of the rounds for each figure."""
+    connections = [cost for each in rounds if (cost := each.connection(instructions)) is not None]
+    clocked = all(spent.executed.cycles is not None for each in rounds for spent in (each.many, each.few, each.bursts))
+    return {
+        "instructions": burst_cost(rounds),
+        "single": median(each.single(instructions) for each in rounds),
+        "connection": median(connections) if connections else None,
+        "cycles": median(each.in_bursts(cycles) for each in rounds) if clocked else None,
+        "background": median(each.background(instructions) for each in rounds),
+    }

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes what frames and connections cost the gateway in instructions, from rounds of trials that counted them.
+
+A round has three trials of the same length: frames that come one by one (`many`), very few of them (`few`),
+and as many as the first in bursts. What the first two differ by is the work for single frames, and what is left of them
+is what the DUT executes in that time whatever comes. The cost of a burst's frame is without that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from natxy.results.dut_load import DutLoad, InstructionCount
+from natxy.results.records import RepetitionRecord
+from natxy.results.trials import TrialKind, TrialRecord
+
+MANY, FEW, BURSTS = range(3)
+TRIALS: Final = 3
+"""The number of trials of a round, in the order above."""
+
+Count = Callable[[InstructionCount], int]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Holds what the DUT executed in a trial of `elapsed_s` seconds, for the frames that it forwarded."""
+
+    executed: InstructionCount
+    elapsed_s: float
+    frames: int
+
+    @classmethod
+    def of(cls, load: DutLoad | None, frames: int) -> Spent | None:
+        """Returns it for a trial, from what its DUT spent; None where instructions were not counted."""
+        return cls(load.instructions, load.elapsed_s, frames) if load and load.instructions else None
+
+
+@dataclass(frozen=True)
+class Round:
+    """Holds the trials of a round; `phase1` is that before the first of them, whose frames each made a connection."""
+
+    many: Spent
+    few: Spent
+    bursts: Spent
+    phase1: Spent | None = None
+
+    def single(self, of: Count) -> float:
+        """Returns what a frame adds that comes alone."""
+        return self._apart(of)[0]
+
+    def background(self, of: Count) -> float:
+        """Returns what is executed each second without frames."""
+        return self._apart(of)[1]
+
+    def in_bursts(self, of: Count) -> float:
+        """Returns what a frame of a burst adds."""
+        return self._without_background(self.bursts, of)
+
+    def connection(self, of: Count) -> float | None:
+        """Returns what a frame adds that makes a connection; None if there was no phase 1."""
+        return self._without_background(self.phase1, of) if self.phase1 and self.phase1.frames else None
+
+    def _without_background(self, spent: Spent, of: Count) -> float:
+        return (of(spent.executed) - self.background(of) * spent.elapsed_s) / spent.frames
+
+    def _apart(self, of: Count) -> tuple[float, float]:
+        many, few = self.many, self.few
+        scale = few.elapsed_s / many.elapsed_s
+        frame = (of(many.executed) * scale - of(few.executed)) / (many.frames * scale - few.frames)
+        return frame, (of(few.executed) - frame * few.frames) / few.elapsed_s
+
+
+def instructions(executed: InstructionCount) -> int:
+    return executed.count
+
+
+def cycles(executed: InstructionCount) -> int:
+    assert executed.cycles is not None
+    return executed.cycles
+
+
+def burst_cost(rounds: Sequence[Round]) -> float:
+    """Returns how many instructions a frame of a burst adds.
+
+    Where functions are known, it is the sum of their medians over the rounds: what runs only now and then, such as the
+    kernel's timers and its collection of old connections, is in few rounds, and moves the median of their sums.
+    """
+    functions = by_function(rounds)
+    return sum(functions.values()) if functions else median(each.in_bursts(instructions) for each in rounds)
+
+
+def rounds_of(repetition: RepetitionRecord) -> list[Round]:
+    """Returns the complete rounds of a repetition of `frame-cost`."""
+    last = {(trial.number, trial.kind): trial for trial in repetition.trials}
+    numbers = sorted({number for number, _ in last})
+    found = []
+    for first in range(1, max(numbers, default=0) + 1, TRIALS):
+        trials = [_spent(last.get((first + each, TrialKind.TRAFFIC))) for each in range(TRIALS)]
+        if all(trials):
+            many, few, bursts = (trial for trial in trials if trial)
+            found.append(Round(many, few, bursts, _spent(last.get((first, TrialKind.PHASE1)))))
+    return found
+
+
+def by_module(rounds: Sequence[Round]) -> dict[str, float]:
+    """Returns what a frame of a burst adds in each module of the gateway's kernel."""
+    return _by_name(rounds, lambda executed: executed.modules)
+
+
+def by_function(rounds: Sequence[Round]) -> dict[str, float]:
+    """Returns what a frame of a burst adds in each of the kernel's functions."""
+    return _by_name(rounds, lambda executed: executed.functions)
+
+
+def _by_name(rounds: Sequence[Round], names: Callable[[InstructionCount], dict[str, int]]) -> dict[str, float]:
+    def cost(name: str) -> float:
+        return median(each.in_bursts(lambda executed: names(executed).get(name, 0)) for each in rounds)
+
+    known: Iterable[str] = {name for each in rounds for name in names(each.bursts.executed)}
+    return dict(sorted(((name, cost(name)) for name in known), key=lambda found: (-found[1], found[0])))
+
+
+def _spent(trial: TrialRecord | None) -> Spent | None:
+    return Spent.of(trial.dut_load, trial.received) if trial else None
