@@ -6,7 +6,8 @@
 //
 // The file holds, as 64-bit numbers of this machine: a magic number, the number of places in use, and then the places.
 // A place is an address and the instructions executed there. An address is that of a block of instructions which QEMU
-// translated as one; place 0 has no address, but all blocks outside of the kernel's half of the address space. Counts of
+// translated as one. Place 0 has no address, but all blocks outside of the kernel's half of the address space. Place 1
+// has the first address of that half, and all blocks of the kernel that came when there were no more places. Counts of
 // several virtual CPUs would be lost where they meet, so that a guest has to have one.
 
 #include <fcntl.h>
@@ -32,7 +33,6 @@ EXPORTED int qemu_plugin_version = 1;
 
 #define MAGIC UINT64_C(0x3173746375727473)
 #define FIRST_OF_KERNEL UINT64_C(0x8000000000000000)
-// A Debian executes half as many blocks of its kernel from its start to the end of a day of trials.
 #define MOST_PLACES (UINT64_C(1) << 19)
 #define BUCKETS (2 * MOST_PLACES)
 
@@ -49,10 +49,11 @@ static struct counts *counts;
 // Numbers of places by their addresses; 0 where there is none.
 static uint32_t buckets[BUCKETS];
 
-// Returns the place of an address, a new one if there is none; that without an address where none is left.
+enum { OUTSIDE, REST, FIRST };
+
 static struct place *place_of(uint64_t address) {
 	if (address < FIRST_OF_KERNEL)
-		return &counts->places[0];
+		return &counts->places[OUTSIDE];
 	uint64_t bucket = address * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (BUCKETS - 1);
 	while (buckets[bucket] && counts->places[buckets[bucket]].address != address)
 		bucket = (bucket + 1) & (BUCKETS - 1);
@@ -61,7 +62,7 @@ static struct place *place_of(uint64_t address) {
 		buckets[bucket] = (uint32_t)counts->used;
 		__atomic_store_n(&counts->used, counts->used + 1, __ATOMIC_RELEASE);
 	}
-	return &counts->places[buckets[bucket]];
+	return &counts->places[buckets[bucket] ? buckets[bucket] : REST];
 }
 
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
@@ -78,7 +79,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *in
 		fputs("instructions.so: expected the one argument counts=FILE\n", stderr);
 		return 1;
 	}
-	const int file = open(arguments[0] + strlen(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	const int file = open(arguments[0] + strlen(name), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (file < 0 || ftruncate(file, sizeof *counts) != 0) {
 		perror("instructions.so: cannot write the file of counts");
 		return 1;
@@ -89,7 +90,8 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *in
 		perror("instructions.so: cannot map the file of counts");
 		return 1;
 	}
-	counts->used = 1;
+	counts->places[REST].address = FIRST_OF_KERNEL;
+	counts->used = FIRST;
 	__atomic_store_n(&counts->magic, MAGIC, __ATOMIC_RELEASE);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
 	return 0;

@@ -39,7 +39,9 @@ experiments:
 
 def test_a_nat_costs_more_than_forwarding_and_the_report_says_where(tmp_path: Path) -> None:
     forward, nat = measured(tmp_path, "first")
-    [ratio] = [value / baseline for value, baseline in zip(nat.values, forward.values, strict=True) if value and baseline]
+    [ratio] = [
+        value / baseline for value, baseline in zip(nat.values, forward.values, strict=True) if value and baseline
+    ]
     # Debian 12's kernel: 7,300 and 9,400 instructions.
     assert 1.2 < ratio < 1.45
     for each in (forward, nat):
@@ -50,7 +52,7 @@ def test_a_nat_costs_more_than_forwarding_and_the_report_says_where(tmp_path: Pa
         assert figures["instructions"] < figures["single"]
     [connection] = [repetition.figures["connection"] for repetition in nat.repetitions]
     assert connection
-    [rounds] = [rounds_of(repetition) for repetition in nat.repetitions]
+    [rounds] = [rounds_of(repetition.trials) for repetition in nat.repetitions]
     modules, functions = by_module(rounds), by_function(rounds)
     assert 200 < modules["[nf_nat]"] < modules["[nf_conntrack]"] < modules["kernel"]
     assert functions["nf_conntrack_in [nf_conntrack]"] > 50
@@ -69,4 +71,3 @@ def measured(folder: Path, name: str, *options: str) -> list[ExperimentRecord]:
     assert done.returncode == 0, done.stdout + done.stderr
     found = {each.name: each for each in RunReader(folder / name).run.experiments}
     return [found[each] for each in ("forward", "nat") if each in found]
-

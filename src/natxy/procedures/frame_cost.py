@@ -3,8 +3,8 @@
 
 What is executed is what the DUT counts in a trial. It grows by the same amount with each frame only if the gateway
 processes equally many frames together, because taking up work costs instructions too. Each round therefore has three
-trials of the same length: frames that come one by one, very few of them, and bursts. The difference of the first two
-gives the cost of a single frame, and what the DUT executes without frames, which is taken off the third.
+trials: frames that come one by one, very few of them, and bursts. The difference of the first two gives the cost of a
+single frame, and what the DUT executes without frames, which is taken off the third.
 """
 
 from __future__ import annotations
@@ -24,41 +24,32 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.streams import traffic_request, with_foreground
 from natxy.procedures.common.traffic import traffic_step
-from natxy.results.analysis.instructions import TRIALS, Round, Spent, burst_cost, cycles, instructions
-from natxy.results.trials import TrialKind
+from natxy.results.analysis.instructions import TRIALS, Round, burst_cost, cycles, instructions, rounds_of
 from natxy.search.outcome import Attempt
 
 _FEW: Final = 100
 """The frames of a round's first trial are so many times those of its second."""
 # A frame that is lost costs less than one that is forwarded.
 _MOST_LOST: Final = 0.001
+_LOST: Final = "frames were lost, which cost less than others; lower `single_rate` or `burst`"
 _UNCOUNTED: Final = (
-    "nothing counts the gateway's instructions: a virtual machine without KVM counts them as soon as `make vm` has "
-    "built its counter, and a lab where the machine's cores have counters that natxy may read"
+    "nothing counts the gateway's instructions here: in `kind: vm`, set `accelerator: tcg` and `cpus: 1`, and run "
+    "`make vm`, which builds the counter; a `kind: lab` needs cores of its own for the gateway, with counters that "
+    "natxy may read (kernel.perf_event_paranoid)"
 )
 
 
 class FrameCost(Procedure[FrameCostConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        rounds = []
-        for first in range(1, TRIALS * self.config.rounds, TRIALS):
-            trials = []
-            for number, (rate_fps, burst) in enumerate(self._kinds(), first):
-                result = self._trial(repetition, number, rate_fps, burst)
-                if result.verdict == Verdict.FAIL:
-                    return no_result(
-                        self.config, f"a frame costs what it does only if it is forwarded: {result.reason}"
-                    )
-                frames = sum(stream.received for stream in result.streams)
-                spent = Spent.of(repetition.dut_loads.get((number, TrialKind.TRAFFIC)), frames)
-                if spent is None:
-                    return no_result(self.config, _UNCOUNTED, explained=True)
-                trials.append(spent)
-            made = repetition.experiment.connections or 0
-            phase1 = Spent.of(repetition.dut_loads.get((first, TrialKind.PHASE1)), made)
-            many, few, bursts = trials
-            rounds.append(Round(many, few, bursts, phase1))
-        return ProcedureResult(_figures(rounds))
+        for number in range(TRIALS * self.config.rounds):
+            rate_fps, burst = self._kinds()[number % TRIALS]
+            result = self._trial(repetition, 1 + number, rate_fps, burst)
+            if result.verdict != Verdict.PASS:
+                return no_result(self.config, f"{_LOST}: {result.reason}")
+            load = repetition.trials[-1].dut_load
+            if load is None or load.instructions is None:
+                return no_result(self.config, _UNCOUNTED, explained=True)
+        return ProcedureResult(_figures(rounds_of(repetition.trials)))
 
     def expected_steps(self, experiment: Experiment) -> int:
         return TRIALS * self.config.rounds
@@ -82,7 +73,7 @@ class FrameCost(Procedure[FrameCostConfig]):
             return {
                 "burst": burst,
                 "start_s": start_s,
-                "frames": max(1, stream.frames // burst) * burst,
+                "frames": max(1, round(stream.frames / burst)) * burst,
                 "max_loss_ratio": _MOST_LOST,
             }
 
@@ -105,5 +96,5 @@ def _figures(rounds: Sequence[Round]) -> dict[str, float | None]:
         "single": median(each.single(instructions) for each in rounds),
         "connection": median(connections) if connections else None,
         "cycles": median(each.in_bursts(cycles) for each in rounds) if clocked else None,
-        "background": median(each.background(instructions) for each in rounds),
+        "background": round(median(each.background(instructions) for each in rounds)),
     }

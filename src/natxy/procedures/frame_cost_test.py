@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from natxy.engine.messages.results import Verdict
 from natxy.events.listener import RunListener
 from natxy.events.trials import TrialFinished
 from natxy.plan.model.problems import PlanProblems
@@ -52,7 +53,14 @@ def test_a_gateway_whose_instructions_nobody_counts_has_no_result(tmp_path: Path
 def test_a_gateway_that_loses_frames_has_no_result(tmp_path: Path) -> None:
     repetition = measured(tmp_path, COUNTED | {"forward_loss_ratio": 0.01}, 4)
     assert repetition.figures["instructions"] is None
-    assert "only if it is forwarded" in repetition.reason
+    assert "frames were lost" in repetition.reason
+
+
+def test_a_disturbed_trial_has_no_result(tmp_path: Path) -> None:
+    stalls = {"every": "300ms", "duration": "50ms"}
+    repetition = measured(tmp_path, COUNTED | {"stalls": stalls, "buffer_frames": 10}, 4)
+    assert repetition.figures["instructions"] is None
+    assert repetition.trials[-1].verdict != Verdict.PASS
 
 
 def test_a_resumed_repetition_has_the_counts_of_its_stored_trials(tmp_path: Path) -> None:
@@ -75,3 +83,16 @@ def test_a_resumed_repetition_has_the_counts_of_its_stored_trials(tmp_path: Path
 def test_a_testbed_that_counts_nothing_is_refused() -> None:
     with pytest.raises(PlanProblems, match="frame-cost counts the gateway's instructions"):
         plan_of({"driver": "wire"}, {"kind": "loop"})
+
+
+@pytest.mark.parametrize(
+    ("testbed", "timing", "message"),
+    [
+        ({"kind": "vm", "cpus": 2}, "lab", "counts the instructions of one virtual CPU, not of 2"),
+        ({"kind": "vm", "accelerator": "kvm"}, "lab", "counts the instructions that QEMU executes itself"),
+        ({"kind": "vm"}, {"preset": "lab", "trial": "100ms"}, "100 frames one by one at 1 kfps; expected at least 200"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(testbed: dict[str, Any], timing: Any, message: str) -> None:
+    with pytest.raises(PlanProblems, match=message):
+        plan_of({"driver": "linux-forward"}, testbed, timing=timing)

@@ -53,7 +53,9 @@ class InterfaceLoad(_Model):
 
 
 class InstructionCount(_Model):
-    """Holds how many instructions the gateway's cores executed, and of how many cycles, None if these are not counted.
+    """Holds how many instructions the gateway's cores executed in `elapsed_s` seconds.
+
+    `cycles` of their clocks passed meanwhile, None if these are not counted.
 
     `modules` has the instructions by module of the kernel: `kernel` for what is in none, and `programs` for what is not
     the kernel's. `functions` has them by function of the kernel, those of all small ones together, and `programs`. Both
@@ -61,9 +63,13 @@ class InstructionCount(_Model):
     """
 
     count: Whole
+    elapsed_s: Real
     cycles: Whole | None = None
     modules: dict[str, Whole] = Field(default={})
     functions: dict[str, Whole] = Field(default={})
+
+    def without_functions(self) -> InstructionCount:
+        return self.model_copy(update={"functions": {}})
 
 
 class DutLoad(_Model):

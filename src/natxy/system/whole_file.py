@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+UNFINISHED: Final = ".natxy-*"
+"""The pattern of the names of files that are being written."""
 _READABLE: Final = 0o666
 """The mode of new files, before the umask."""
 
@@ -27,7 +29,7 @@ def whole_file(path: Path, *, own_folder: bool = False) -> Iterator[BinaryIO]:
     follow = os.O_NOFOLLOW if own_folder else 0
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | follow)
     # The name of `path` may be as long as the file system allows.
-    unfinished = f".natxy-{secrets.token_hex(8)}"
+    unfinished = UNFINISHED.replace("*", secrets.token_hex(8))
     try:
         new = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _READABLE, dir_fd=folder)
         try:

@@ -41,8 +41,9 @@ class SimulatedLoad:
         """Does nothing: the model stands still between trials."""
 
     def load(self) -> DutLoad:
-        executed = InstructionCount(count=round(self._dut.instructions - self._before))
-        return DutLoad(elapsed_s=self._dut.elapsed_s - self._before_s, cores=(), instructions=executed)
+        elapsed_s = self._dut.elapsed_s - self._before_s
+        executed = InstructionCount(count=round(self._dut.instructions - self._before), elapsed_s=elapsed_s)
+        return DutLoad(elapsed_s=elapsed_s, cores=(), instructions=executed)
 
 
 class SimulatedTestbed(Testbed):

@@ -7,9 +7,9 @@ import ctypes
 import os
 import platform
 import struct
+import time
 from collections.abc import Collection
-from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from natxy.results.dut_load import InstructionCount
 
@@ -24,6 +24,12 @@ _READING: Final = struct.Struct("3Q")
 _SYSTEM_CALLS: Final = {"x86_64": 298, "aarch64": 241}
 
 
+class _Reading(NamedTuple):
+    counted: int
+    enabled_ns: int
+    running_ns: int
+
+
 class CoreInstructions:
     """Counts what cores execute, programs and kernel alike, until it is closed.
 
@@ -35,8 +41,9 @@ class CoreInstructions:
         self, cores: Collection[int], kind: int = HARDWARE, events: tuple[int, int] = (_INSTRUCTIONS, _CYCLES)
     ) -> None:
         self._counters: list[list[int]] = [[], []]
-        self._before: list[int] | None = None
-        self._after: list[int] | None = None
+        self._before: list[list[_Reading]] = [[], []]
+        self._after: list[list[_Reading]] = [[], []]
+        self._before_s = self._after_s = 0.0
         try:
             for core in cores:
                 for event, opened in zip(events, self._counters, strict=True):
@@ -50,29 +57,36 @@ class CoreInstructions:
                 os.close(opened.pop())
 
     def begin(self) -> None:
-        self._before = self._read()
+        self._before, self._before_s = self._read(), time.monotonic()
 
     def end(self) -> None:
-        self._after = self._read()
+        self._after, self._after_s = self._read(), time.monotonic()
 
     def spent(self) -> InstructionCount | None:
-        """Returns what was executed between `begin` and `end`; None where nothing counts."""
-        if self._before is None or self._after is None:
-            return None
-        instructions, cycles = (after - before for before, after in zip(self._before, self._after, strict=True))
-        return InstructionCount(count=instructions, cycles=cycles)
+        """Returns what was executed between `begin` and `end`.
 
-    def _read(self) -> list[int] | None:
-        """Returns the counts; None without counters, or if they counted only at times because others had them too."""
+        None where nothing counts, or if the counters counted only at times because others had them too.
+        """
         counts = []
-        for opened in self._counters:
-            readings = []
-            with suppress(OSError):
-                readings = [_READING.unpack(os.read(counter, _READING.size)) for counter in opened]
-            if not readings or any(running_ns < enabled_ns for _, enabled_ns, running_ns in readings):
+        for before, after in zip(self._before, self._after, strict=True):
+            pairs = [*zip(before, after, strict=True)]
+            if not pairs or any(
+                new.running_ns - old.running_ns < new.enabled_ns - old.enabled_ns for old, new in pairs
+            ):
                 return None
-            counts.append(sum(count for count, _, _ in readings))
-        return counts
+            counts.append(sum(new.counted - old.counted for old, new in pairs))
+        instructions, cycles = counts
+        return InstructionCount(count=instructions, elapsed_s=self._after_s - self._before_s, cycles=cycles)
+
+    def _read(self) -> list[list[_Reading]]:
+        """Returns what each core's counter has counted: of instructions, and of cycles."""
+        try:
+            return [
+                [_Reading(*_READING.unpack(os.read(counter, _READING.size))) for counter in opened]
+                for opened in self._counters
+            ]
+        except OSError:
+            return [[], []]
 
 
 def _open(kind: int, event: int, core: int) -> int:

@@ -52,7 +52,8 @@ class LoadWatch:
     """Reads the counters of a DUT's `cores`, all of them if none are given.
 
     `read_here` returns what the files `here` have, if the DUT's cores are this machine's: they are then read next to
-    the trial, so that the command for the others does not count. A DUT that does not answer, or is not Linux, has no
+    the trial, so that the command for the others does not count. `calm_s` is how long the DUT needs after that command
+    until it is done with it. A DUT that does not answer, or is not Linux, has no
     load.
     """
 
@@ -63,10 +64,12 @@ class LoadWatch:
         cores: Collection[int] = (),
         read_here: Callable[[], str] | None = None,
         here: Collection[str] = NEAR,
+        calm_s: float = 0.0,
     ) -> None:
         self._transport = transport
         self._cores = frozenset(cores)
         self._read_here = read_here
+        self._calm_s = calm_s
         self._command = reading_command(interfaces, without=here if read_here else ())
         self._before = Counters()
         self._load: DutLoad | None = None
@@ -74,6 +77,7 @@ class LoadWatch:
 
     def begin(self) -> None:
         far = self._read_far()
+        time.sleep(self._calm_s)
         self._before = parse_counters(f"{far}\n{self._read_near()}")
         self._load = None
 

@@ -30,9 +30,8 @@ class KernelSymbols:
         return bool(self._addresses)
 
     def place(self, address: int) -> tuple[str, str]:
-        """Returns the function at an address, such as `nft_do_chain [nf_tables]`, and its module or `kernel`.
-
-        A function that the kernel does not name, such as what it compiles itself, is `kernel` in both.
+        """Returns the function that begins at an address or last before it, such as `nft_do_chain [nf_tables]`, and its
+        module or `kernel`. An address before all functions is `kernel` in both.
         """
         index = bisect_right(self._addresses, address) - 1
         if index < 0:

@@ -10,12 +10,17 @@ from natxy.plan.checks.subscribers import core_of, of_command
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
+from natxy.plan.procedures.frame_cost import FrameCostConfig
 from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.plan.written import ExperimentPlan
 
 # Old, unchanged and new ones; a prefix has a power of two.
 _FEWEST_OF_CHANGE: Final = 4
+# A hundredth of them is still a frame or more each way.
+_FEWEST_SINGLE: Final = 200
 
 
 def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem]:
@@ -103,6 +108,25 @@ def check_counter(testbed: TestbedConfig, experiment: Experiment, location: Loca
             f"{procedure.name} counts the gateway's instructions, which natxy does in `kind: vm` or `kind: lab`, and "
         )
         yield Problem((*location, "procedure"), f"{text}not in {testbed.kind!r}; measure the gateway there")
+    if isinstance(procedure, FrameCostConfig):
+        yield from _check_frame_cost(procedure, testbed, experiment, location)
+
+
+def _check_frame_cost(
+    procedure: FrameCostConfig, testbed: TestbedConfig, experiment: Experiment, location: Location
+) -> Iterator[Problem]:
+    frames = round(procedure.single_rate * experiment.timing.trial)
+    if frames < _FEWEST_SINGLE:
+        text = f"a trial of {format_duration(experiment.timing.trial)} has {frames:,} frames one by one at "
+        text += f"{format_quantity(procedure.single_rate, Unit.FPS)}; expected at least {_FEWEST_SINGLE}: raise "
+        yield Problem((*location, "timing", "trial"), f"{text}`trial`, or `single_rate`")
+    if isinstance(testbed, VmConfig):
+        if testbed.cpus not in {None, 1}:
+            text = f"{procedure.name} counts the instructions of one virtual CPU, not of {testbed.cpus}; set it to 1"
+            yield Problem(("testbed", "cpus"), text)
+        if testbed.accelerator == "kvm":
+            text = f"{procedure.name} counts the instructions that QEMU executes itself; set it to `tcg`"
+            yield Problem(("testbed", "accelerator"), text)
 
 
 def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:

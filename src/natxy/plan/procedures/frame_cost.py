@@ -16,7 +16,7 @@ class FrameCostConfig(ProcedureDeclaration):
     name: Literal["frame-cost"] = "frame-cost"
     single_rate: AbsoluteRate = 1000.0
     """Frames per second per direction, so few that the gateway is done with each before the next arrives."""
-    burst: Annotated[int, Field(ge=2, le=1024), Unit.FRAMES] = 512
+    burst: Annotated[int, Field(ge=2, le=1000), Unit.FRAMES] = 512
     """Frames that leave back to back, so that the gateway processes them together; also `single_rate` on average."""
     rounds: Annotated[int, Field(ge=1, le=1000)] = 10
     """Times that each kind of trial is run in a repetition, whose result is the median."""

@@ -37,6 +37,7 @@ GATEWAY: Final = {
     "restart_time": 0.1,
     "forward_delay_ns": 5000,
     "delay_spread_ns": 1000,
+    "frame_instructions": 1000,
 }
 ATTEMPTS: Final = 3
 

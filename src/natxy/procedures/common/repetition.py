@@ -82,8 +82,7 @@ class Repetition:
     disturbed; `counting` reads the DUT's counters around each. `learn` sends learning frames; None if nothing learns
     from them. `asks_alive` is false where trials take the gateway away themselves. `set_up_again` sets the gateway up
     on a DUT that has booted; None if the DUT is no machine of its own. `table_check` is the experiment's; None leaves
-    the gateway's table unchecked. `dut_loads` gets what the DUT spent in the latest attempt at a step, by the step's
-    number and the kind of the trial.
+    the gateway's table unchecked. `trials` gets each trial of the engine, and those run before the run was resumed.
     """
 
     experiment: Experiment
@@ -104,7 +103,7 @@ class Repetition:
     table_check: TableCheck | None = None
     replay: Replay = field(default_factory=Replay)
     paused: PausedAttempts = field(default_factory=PausedAttempts)
-    dut_loads: dict[tuple[int, TrialKind], DutLoad | None] = field(default_factory=dict)
+    trials: list[TrialRecord] = field(default_factory=list)
 
     @property
     def engine(self) -> Engine:
@@ -159,7 +158,7 @@ class Repetition:
         if stored:
             recorded = stored.result
             self.paused.weigh(attempt, kind, recorded)
-            self.dut_loads[attempt.step, kind] = stored.dut_load
+            self.trials.append(stored)
             self.observer.replayed(_record(recorded, attempt, kind, purpose, rate_fps))
             check_translated(self.experiment, recorded)
             return recorded
@@ -174,7 +173,9 @@ class Repetition:
         on_progress = self.observer.trial_started(attempt, kind, purpose, rate_fps)
         result = self.paused.weigh(attempt, kind, run(seed, on_progress))
         absence = self._absence()
-        load = self.dut_loads[attempt.step, kind] = self.watch.load() if self.watch else None
+        load = self.watch.load() if self.watch else None
+        if load and load.instructions and not self.experiment.procedure.counts_instructions:
+            load = load.model_copy(update={"instructions": load.instructions.without_functions()})
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
         damaged = damage(result.samples) if result.verdict == Verdict.FAIL else ""
@@ -193,7 +194,9 @@ class Repetition:
             reason = f"{result.reason}; {why}; the failure of a last attempt stands"
             result = result.model_copy(update={"reason": reason})
         record = _record(result, attempt, kind, purpose, rate_fps, started_at=started_at, absence=absence)
-        self.observer.finished(replace(record, disturbance=why or None, dut_load=load, dut_counts=counts))
+        record = replace(record, disturbance=why or None, dut_load=load, dut_counts=counts)
+        self.trials.append(record)
+        self.observer.finished(record)
         check_translated(self.experiment, result)
         if kind == TrialKind.PHASE1 and self.table_check:
             self.table_check.compare(self, result)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes what frames and connections cost the gateway in instructions, from rounds of trials that counted them.
 
-A round has three trials of the same length: frames that come one by one (`many`), very few of them (`few`),
-and as many as the first in bursts. What the first two differ by is the work for single frames, and what is left of them
-is what the DUT executes in that time whatever comes. The cost of a burst's frame is without that part.
+A round has three trials of about the same length: frames that come one by one (`many`), very few of them (`few`), and
+about as many as the first in bursts. What the first two differ by is the work for single frames, and what is left of
+them is what the DUT executes in that time whatever comes. The cost of a burst's frame is without that part.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from natxy.results.dut_load import DutLoad, InstructionCount
-from natxy.results.records import RepetitionRecord
+from natxy.engine.messages.results import Verdict
+from natxy.results.dut_load import InstructionCount
 from natxy.results.trials import TrialKind, TrialRecord
 
 MANY, FEW, BURSTS = range(3)
@@ -26,29 +26,27 @@ Count = Callable[[InstructionCount], int]
 
 @dataclass(frozen=True)
 class Spent:
-    """Holds what the DUT executed in a trial of `elapsed_s` seconds, for the frames that it forwarded."""
+    """Holds what the DUT executed in a trial, for the frames that it forwarded."""
 
     executed: InstructionCount
-    elapsed_s: float
     frames: int
 
-    @classmethod
-    def of(cls, load: DutLoad | None, frames: int) -> Spent | None:
-        """Returns it for a trial, from what its DUT spent; None where instructions were not counted."""
-        return cls(load.instructions, load.elapsed_s, frames) if load and load.instructions else None
+    @property
+    def elapsed_s(self) -> float:
+        return self.executed.elapsed_s
 
 
 @dataclass(frozen=True)
 class Round:
-    """Holds the trials of a round; `phase1` is that before the first of them, whose frames each made a connection."""
+    """Holds the trials of a round; `phase1` are those before them, whose frames each made a connection."""
 
     many: Spent
     few: Spent
     bursts: Spent
-    phase1: Spent | None = None
+    phase1: tuple[Spent, ...] = ()
 
     def single(self, of: Count) -> float:
-        """Returns what a frame adds that comes alone."""
+        """Returns what a frame adds if it comes alone."""
         return self._apart(of)[0]
 
     def background(self, of: Count) -> float:
@@ -60,8 +58,9 @@ class Round:
         return self._without_background(self.bursts, of)
 
     def connection(self, of: Count) -> float | None:
-        """Returns what a frame adds that makes a connection; None if there was no phase 1."""
-        return self._without_background(self.phase1, of) if self.phase1 and self.phase1.frames else None
+        """Returns what a frame adds if it makes a connection; None if there was no phase 1."""
+        costs = [self._without_background(each, of) for each in self.phase1]
+        return median(costs) if costs else None
 
     def _without_background(self, spent: Spent, of: Count) -> float:
         return (of(spent.executed) - self.background(of) * spent.elapsed_s) / spent.frames
@@ -92,16 +91,19 @@ def burst_cost(rounds: Sequence[Round]) -> float:
     return sum(functions.values()) if functions else median(each.in_bursts(instructions) for each in rounds)
 
 
-def rounds_of(repetition: RepetitionRecord) -> list[Round]:
-    """Returns the complete rounds of a repetition of `frame-cost`."""
-    last = {(trial.number, trial.kind): trial for trial in repetition.trials}
-    numbers = sorted({number for number, _ in last})
+def rounds_of(trials: Iterable[TrialRecord]) -> list[Round]:
+    """Returns the rounds of a repetition of `frame-cost` whose trials have all passed and counted instructions."""
+    last = {(trial.number, trial.kind): trial for trial in trials}
     found = []
-    for first in range(1, max(numbers, default=0) + 1, TRIALS):
-        trials = [_spent(last.get((first + each, TrialKind.TRAFFIC))) for each in range(TRIALS)]
-        if all(trials):
-            many, few, bursts = (trial for trial in trials if trial)
-            found.append(Round(many, few, bursts, _spent(last.get((first, TrialKind.PHASE1)))))
+    for first in range(1, max((number for number, _ in last), default=0) + 1, TRIALS):
+        numbers = range(first, first + TRIALS)
+        spent, phase1 = (
+            [_spent(last.get((number, kind))) for number in numbers] for kind in (TrialKind.TRAFFIC, TrialKind.PHASE1)
+        )
+        counted = [each for each in spent if each]
+        if len(counted) == TRIALS:
+            many, few, bursts = counted
+            found.append(Round(many, few, bursts, tuple(each for each in phase1 if each)))
     return found
 
 
@@ -124,4 +126,7 @@ def _by_name(rounds: Sequence[Round], names: Callable[[InstructionCount], dict[s
 
 
 def _spent(trial: TrialRecord | None) -> Spent | None:
-    return Spent.of(trial.dut_load, trial.received) if trial else None
+    """Returns what a trial has cost; None for one that decided nothing or counted no instructions."""
+    if trial is None or trial.verdict != Verdict.PASS or not (trial.dut_load and trial.dut_load.instructions):
+        return None
+    return Spent(trial.dut_load.instructions, trial.received) if trial.received else None

@@ -21,7 +21,7 @@ from natxy.results.dut_load import InstructionCount
 
 def spent(elapsed_s: float, frames: int, cost: float, per_s: float, **by: dict[str, int]) -> Spent:
     count = round(cost * frames + per_s * elapsed_s)
-    return Spent(InstructionCount(count=count, cycles=2 * count, **by), elapsed_s, frames)
+    return Spent(InstructionCount(count=count, elapsed_s=elapsed_s, cycles=2 * count, **by), frames)
 
 
 def near(value: float) -> object:
@@ -45,7 +45,7 @@ def test_the_costs_are_those_that_were_put_in(
             lengths_s, (4000, 1000, 3968, 2000), (single, single, burst, connection), strict=True
         )
     )
-    found = Round(many, few, bursts, phase1)
+    found = Round(many, few, bursts, (phase1,))
     assert found.single(instructions) == near(single)
     assert found.in_bursts(instructions) == near(burst)
     assert found.connection(instructions) == near(connection)

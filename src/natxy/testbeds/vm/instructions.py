@@ -32,7 +32,6 @@ _RECIPE: Final = Recipe("vm", "the counter of a virtual machine's instructions",
 # Functions with a smaller share of the instructions are told as one.
 _LEAST_SHARE: Final = 1e-5
 _SYMBOLS_S: Final = 60.0
-_CALM_S: Final = 0.2
 
 
 def find_plugin() -> Path | None:
@@ -56,15 +55,16 @@ class GuestInstructions:
         self._file = file
         self._before: array[int] = array("Q")
         self._after: array[int] = array("Q")
+        self._before_s = self._after_s = 0.0
         self._modules = ""
         self._symbols = KernelSymbols()
 
     def begin(self) -> None:
-        # The ssh server is not yet done with the last command.
-        time.sleep(_CALM_S)
         self._before = self._after = self._read()
+        self._before_s = self._after_s = time.monotonic()
 
     def end(self) -> None:
+        self._after_s = time.monotonic()
         self._after = self._read()
 
     def spent(self) -> InstructionCount | None:
@@ -81,6 +81,7 @@ class GuestInstructions:
         own = {PROGRAMS: programs} if programs else {}
         return InstructionCount(
             count=total,
+            elapsed_s=self._after_s - self._before_s,
             modules={**modules, **own},
             functions={**_large(functions, _LEAST_SHARE * total), **own} if self._symbols else {},
         )
@@ -94,7 +95,8 @@ class GuestInstructions:
                 self._symbols = KernelSymbols(guest.run(argv, timeout_s=_SYMBOLS_S).stdout)
                 self._modules = modules
         except DutError:
-            self._symbols, self._modules = KernelSymbols(), ""
+            # A busy guest may answer the next time.
+            self._modules = ""
 
     def _read(self) -> array[int]:
         """Returns the places as pairs of an address and a count; none where the plugin did not write the file."""

@@ -8,8 +8,10 @@ seconds. Memory and devices are in the file of the disk, as an internal snapshot
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Final
 
 from natxy.errors import DutError
 from natxy.plan.testbeds.vm import VmConfig
-from natxy.system.whole_file import whole_file
+from natxy.system.whole_file import UNFINISHED, whole_file
 from natxy.testbeds.vm.accelerator import QEMU
 from natxy.testbeds.vm.image import VmImage
 from natxy.testbeds.vm.qemu import Start, qemu_argv
@@ -31,6 +33,9 @@ _MOST: Final = 4
 _TIMEOUT_S: Final = 30.0
 # As much memory as the guest has used, written to a disk.
 _SAVING_S: Final = 120.0
+_UNFINISHED_S: Final = 3600.0
+_OTHERS_WRITE: Final = 0o022
+_OWN: Final = 0o600
 
 
 class KeptState:
@@ -42,9 +47,9 @@ class KeptState:
 
     @classmethod
     def of(cls, config: VmConfig, image: VmImage, start: Start, cpus: int) -> KeptState | None:
-        """Returns it, whether it is kept yet or not; None where none can be.
+        """Returns the state, which may not be kept yet; None where none can be kept.
 
-        A user's own image may be written to, and with KVM a state depends on the machine's processor.
+        A user's own image may change, and with KVM a state depends on the machine's processor.
         """
         if config.image or start.accelerator != "tcg" or not shutil.which(_QEMU_IMG):
             return None
@@ -69,35 +74,42 @@ class KeptState:
         return cls(folder / f"{_PREFIX}{hashlib.sha256(b'|'.join((words, version, stamp))).hexdigest()[:16]}", image)
 
     def fetch(self, disk: Path) -> bool:
-        """Makes the disk of a virtual machine, and returns whether it has the state. Raises DutError when it cannot."""
+        """Copies the disk with the state for a virtual machine to go on from. Returns False if there is none."""
         try:
+            # Somebody else's file may name any file of this machine as the disk below it.
+            kept = self._file.stat()
+            if kept.st_uid != os.geteuid() or kept.st_mode & _OTHERS_WRITE:
+                return False
             shutil.copyfile(self._file, disk)
-            # The states that were used last are removed last.
-            self._file.touch()
-            return True
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise DutError(f"the state of the virtual machine cannot be copied: {error}") from error
+        except OSError:
+            return False
+        with suppress(OSError):
+            # The states that nobody used for long are removed first.
+            os.utime(self._file)
+        return True
+
+    def new_disk(self, disk: Path) -> None:
+        """Makes a disk for a virtual machine that boots, and whose state can be kept. Raises DutError if it cannot."""
         image = self._image
         argv = [_QEMU_IMG, "create", "-q", "-f", "qcow2", "-b", str(image.disk), "-F", image.disk_format, str(disk)]
         try:
             subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             raise DutError(f"{_QEMU_IMG} made no disk for the virtual machine: {error}") from error
-        return False
 
     def keep(self, monitor: QemuMonitor, disk: Path) -> None:
-        """Keeps the state of a virtual machine that has just booted, unless the folder cannot be written to."""
+        """Keeps the state of a virtual machine that has just booted, unless QEMU or the folder refuses that.
+
+        Raises DutError when QEMU no longer answers.
+        """
         monitor.execute("stop")
-        try:
-            if monitor.execute_for_people(f"savevm {SNAPSHOT}", timeout_s=_SAVING_S).strip():
-                return
+        if not monitor.execute_for_people(f"savevm {SNAPSHOT}", timeout_s=_SAVING_S).strip():
+            # The memory of the guest is nobody else's business.
             with suppress(OSError), whole_file(self._file) as kept, disk.open("rb") as written:
+                os.fchmod(kept.fileno(), _OWN)
                 shutil.copyfileobj(written, kept, 1 << 20)
             self._remove_oldest()
-        finally:
-            monitor.execute("cont")
+        monitor.execute("cont")
 
     def forget(self) -> None:
         """Removes a state that QEMU could not go on from."""
@@ -105,7 +117,10 @@ class KeptState:
             self._file.unlink()
 
     def _remove_oldest(self) -> None:
+        folder = self._file.parent
         with suppress(OSError):
-            kept = sorted(self._file.parent.glob(f"{_PREFIX}*"), key=lambda file: file.stat().st_mtime)
-            for file in kept[:-_MOST]:
+            kept = sorted(folder.glob(f"{_PREFIX}*"), key=lambda file: file.stat().st_mtime)
+            # What a killed natxy has left unfinished.
+            left = [file for file in folder.glob(UNFINISHED) if time.time() - file.stat().st_mtime > _UNFINISHED_S]
+            for file in (*kept[:-_MOST], *left):
                 file.unlink()

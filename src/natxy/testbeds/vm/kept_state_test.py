@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -95,7 +96,7 @@ def test_the_guest_stands_still_meanwhile(image: VmImage, tmp_path: Path) -> Non
     kept_by(image).forget()
     refusing = Monitor("Error: no room")
     keep(kept_by(image), image, "state", refusing)
-    assert refusing.executed[-1] == "cont"
+    assert refusing.executed == ["stop", f"savevm {SNAPSHOT}", "cont"]
     assert not kept_by(image).fetch(tmp_path / "disk")
 
 
@@ -110,4 +111,20 @@ def test_the_states_that_were_used_last_stay(image: VmImage, tmp_path: Path) -> 
 
 def test_a_disk_that_cannot_be_made_is_an_error(image: VmImage, tmp_path: Path) -> None:
     with pytest.raises(DutError, match="qemu-img made no disk"):
-        kept_by(image).fetch(tmp_path / "absent" / "disk")
+        kept_by(image).new_disk(tmp_path / "absent" / "disk")
+
+
+def test_a_state_that_others_can_write_is_not_used(image: VmImage, tmp_path: Path) -> None:
+    keep(kept_by(image), image, "state")
+    [file] = tmp_path.glob("booted-*")
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o666)
+    assert not kept_by(image).fetch(tmp_path / "disk")
+
+
+def test_what_a_killed_natxy_left_unfinished_is_removed(image: VmImage, tmp_path: Path) -> None:
+    for name, age_s in ((".natxy-old", 7200), (".natxy-new", 60)):
+        (tmp_path / name).write_bytes(b"part")
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+    keep(kept_by(image), image, "state")
+    assert [file.name for file in tmp_path.glob(".natxy-*")] == [".natxy-new"]

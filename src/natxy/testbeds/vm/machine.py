@@ -57,7 +57,7 @@ class VirtualMachine:
         self.boot_s: float | None = None
         """The duration of the last boot, until the first login."""
         self.has_gone_on = False
-        """True if the last boot was none: the system went on from a kept state."""
+        """True if the system did not boot, but went on from a kept state."""
         self.vcpu_threads: list[int] = []
         """The thread of each virtual CPU by its process id."""
         self._config = config
@@ -78,25 +78,38 @@ class VirtualMachine:
         kept = KeptState.of(self._config, self._image, start, self._cpus)
         if kept is None:
             self._start_system(start)
-            return
-        start = replace(start, disk=start.folder / "disk")
-        assert start.disk
-        if kept.fetch(start.disk):
-            try:
-                self._start_system(replace(start, snapshot=SNAPSHOT))
-                # The clock is that of the moment when the state was kept.
-                self.run(["date", "-s", f"@{time.time():.0f}"], timeout_s=_LOGIN_S)
-                self.has_gone_on = True
-                return
-            except DutError:
-                self.stop()
-                kept.forget()
-                kept.fetch(start.disk)
-        self._start_system(start)
+        elif not self._goes_on(kept, start):
+            self._boot_and_keep(kept, start)
+
+    def _goes_on(self, kept: KeptState, start: Start) -> bool:
+        """Starts the virtual machine in the kept state; returns False when there is none that QEMU can go on from."""
+        disk = start.folder / "kept"
+        if not kept.fetch(disk):
+            return False
+        try:
+            self._start_system(replace(start, disk=disk, snapshot=SNAPSHOT))
+            # The clock is that of the moment when the state was kept.
+            self.run(["date", "-s", f"@{time.time():.0f}"], timeout_s=_LOGIN_S)
+        except DutError:
+            self.stop()
+            kept.forget()
+            return False
+        self.has_gone_on = True
+        return True
+
+    def _boot_and_keep(self, kept: KeptState, start: Start) -> None:
+        disk = start.folder / "disk"
+        kept.new_disk(disk)
+        self._start_system(replace(start, disk=disk))
         assert self._monitor
         self._disconnect()
-        kept.keep(self._monitor, start.disk)
-        self._connect()
+        try:
+            kept.keep(self._monitor, disk)
+            self._connect()
+        except DutError:
+            # A run does not need what would only make the next one quicker.
+            self.stop()
+            self._start_system(start)
 
     def _start_system(self, start: Start) -> None:
         with ExitStack() as stack:

@@ -15,6 +15,7 @@ from natxy.errors import DutError, DutLostError
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.vm import machine as module
 from natxy.testbeds.vm.image import VmImage
+from natxy.testbeds.vm.kept_state import KeptState
 from natxy.testbeds.vm.machine import VirtualMachine
 from natxy.testbeds.vm.qemu import Start
 from tests.support.command import HANG_S
@@ -172,3 +173,59 @@ def test_an_ssh_server_is_known_by_its_greeting(greeting: bytes, *, expected: bo
 
 def test_a_closed_port_does_not_greet() -> None:
     assert not module._greets(module.free_port())
+
+
+class States:
+    """Stands in for the kept states of an image: it notes what is done with them."""
+
+    def __init__(self, *, has_state: bool, keeps: bool = True) -> None:
+        self.done: list[str] = []
+        self._has_state = has_state
+        self._keeps = keeps
+
+    def fetch(self, disk: Path) -> bool:
+        self.done.append("fetch")
+        return self._has_state
+
+    def new_disk(self, disk: Path) -> None:
+        self.done.append("new disk")
+
+    def keep(self, monitor: object, disk: Path) -> None:
+        self.done.append("keep")
+        if not self._keeps:
+            raise DutError("QEMU does not answer")
+
+    def forget(self) -> None:
+        self.done.append("forget")
+
+
+@pytest.mark.parametrize(
+    ("states", "bad", "done", "gone_on"),
+    [
+        (States(has_state=True), 0, ["fetch", "start booted"], True),
+        (States(has_state=False), 0, ["fetch", "new disk", "start", "keep"], False),
+        # A state that QEMU cannot go on from is forgotten, and the system boots.
+        (States(has_state=True), 1, ["fetch", "start booted", "forget", "new disk", "start", "keep"], False),
+        # So does a system whose state cannot be kept, once more.
+        (States(has_state=False, keeps=False), 0, ["fetch", "new disk", "start", "keep", "start"], False),
+    ],
+)
+def test_a_machine_goes_on_from_a_kept_state_or_boots(
+    machine: VirtualMachine, start: Start, monkeypatch: pytest.MonkeyPatch, states: States, bad: int, done: list[str],
+    gone_on: bool,
+) -> None:  # fmt: skip
+    starts = iter(range(10))
+
+    def started(each: Start) -> None:
+        states.done.append(f"start {each.snapshot or ''}".strip())
+        if next(starts) < bad:
+            raise DutError("no such snapshot")
+        monkeypatch.setattr(machine, "_monitor", object())
+
+    monkeypatch.setattr(KeptState, "of", lambda *_: states)
+    monkeypatch.setattr(machine, "_start_system", started)
+    monkeypatch.setattr(machine, "_connect", lambda: None)
+    monkeypatch.setattr(machine, "run", lambda *_, **__: None)
+    machine.start(start)
+    assert states.done == done
+    assert machine.has_gone_on == gone_on

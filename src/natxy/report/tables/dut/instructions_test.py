@@ -12,7 +12,7 @@ from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.report.tables.dut.instructions import instruction_tables
-from natxy.results.dut_load import DutLoad, InstructionCount
+from natxy.results.dut_load import DutLoad
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.run.run import run_plan
@@ -31,11 +31,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRecord:
         assert found.instructions
         count = found.instructions.count
         nat = count // 4 if self._dut.config.frame_instructions == 2000 else 0
-        places = {"modules": {"kernel": count - nat}, "functions": {"ip_forward": count - nat}}
+        modules, functions = {"kernel": count - nat}, {"ip_forward": count - nat}
         if nat:
-            places["modules"]["[nf_nat]"] = nat
-            places["functions"]["nf_nat_packet [nf_nat]"] = nat
-        return found.model_copy(update={"instructions": InstructionCount(count=count, **places)})
+            modules["[nf_nat]"] = functions["nf_nat_packet [nf_nat]"] = nat
+        counted = found.instructions.model_copy(update={"modules": modules, "functions": functions})
+        return found.model_copy(update={"instructions": counted})
 
     monkeypatch.setattr(simulated.SimulatedLoad, "load", with_places)
     return measured(tmp_path, 1500, 2000)
