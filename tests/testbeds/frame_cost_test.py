@@ -30,7 +30,7 @@ name: cost
 timing: {preset: lab, trial: 1s, max_pause: 50ms, overrun_floor: 50ms}
 repeat: 1
 testbed: {kind: vm, cpus: 1, accelerator: tcg}
-defaults: {procedure: {name: frame-cost, rounds: 2}, max_invalid: 50}
+defaults: {procedure: {name: frame-cost, rounds: 1}, max_invalid: 50}
 experiments:
   - {name: forward, gateway: linux-forward}
   - {name: nat, gateway: nftables, connections: 20, phase1_rate: 200, baseline: forward}
