@@ -81,7 +81,7 @@ def test_a_threshold_that_goes_with_its_baseline_is_named(tmp_path: Path) -> Non
     expect: {ratio_at_least: 60%}"""
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN.format(forwarding="500k", expect=second.strip(), seed=1))
-    said = "nat: `ratio_at_least` is not judged, because `--only` leaves out the baseline"
+    said = "nat: its ratio is not judged, because `--only` leaves out the baseline"
     for verb in (("check", plan), ("run", plan, "--output", tmp_path / "run")):
         assert said in " ".join(natxy(*verb, "--only", "nat").output.split())
     assert said not in natxy("check", plan).output
@@ -156,7 +156,7 @@ def test_a_limit_that_says_nothing_is_exit_2(tmp_path: Path, limit: str, told: s
 @pytest.mark.parametrize(
     ("expect", "told"),
     [
-        ("{}", "expected at_least, at_most, ratio_at_least or no_worse_than"),
+        ("{}", "expected at_least, at_most, ratio_at_least, ratio_at_most or no_worse_than"),
         ("{at_least: 3ms}", "expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got '3ms'"),
         ("{at_least: 50%}", "expected a rate such as 1.5M or 812 kfps, got '50%'"),
         ("{ratio_at_least: 60%}", "a share of the `baseline`, which this experiment does not have"),

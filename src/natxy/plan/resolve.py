@@ -86,7 +86,7 @@ def resolve(plan: Plan, *, repeat: int | None = None, only: Sequence[str] = (), 
             for experiment in experiments
             if any(experiment.name in names for names in absent.values())
             and experiment.expect
-            and experiment.expect.ratio_at_least
+            and experiment.expect.ratios
         ],
     }
     return ResolvedPlan.model_validate(_shared_fields(plan, ResolvedPlan) | decided)

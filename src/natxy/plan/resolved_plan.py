@@ -31,7 +31,7 @@ class ResolvedPlan(PlanModel):
         default={}, exclude=True, description="experiments whose baseline was not selected, by that baseline"
     )
     unjudged_ratios: list[str] = Field(
-        default=[], exclude=True, description="experiments that lost `ratio_at_least` with their baseline"
+        default=[], exclude=True, description="experiments that lost the thresholds of their ratio with their baseline"
     )
 
     def to_yaml(self) -> str:

@@ -256,6 +256,5 @@ def _absent_baselines(plan: ResolvedPlan) -> Iterator[Caveat]:
         )
     if plan.unjudged_ratios:
         yield limitation(
-            f"{', '.join(plan.unjudged_ratios)}: `ratio_at_least` is not judged, because `--only` leaves out the "
-            "baseline."
+            f"{', '.join(plan.unjudged_ratios)}: the ratio is not judged, because `--only` leaves out the baseline."
         )

@@ -135,7 +135,7 @@ def test_a_baseline_that_is_not_selected_is_reported_last() -> None:
 def test_a_threshold_that_goes_with_its_baseline_is_reported() -> None:
     judged = PHASE2 | {"expect": {"ratio_at_least": "60%"}}
     plan = resolve(plan_of(FORWARDING, RATE, judged), only=["phase2"])
-    assert texts(plan)[-1].startswith("phase2: `ratio_at_least` is not judged")
+    assert texts(plan)[-1].startswith("phase2: the ratio is not judged")
 
 
 SIMULATED: dict[str, Any] = {"testbed": {"kind": "simulated"}}

@@ -86,7 +86,7 @@ def prepared(plan: ResolvedPlan) -> Preflight:
 
 def _warnings(plan: ResolvedPlan) -> Iterator[str]:
     for name in plan.unjudged_ratios:
-        yield f"{name}: `ratio_at_least` is not judged, because `--only` leaves out the baseline; name that too"
+        yield f"{name}: its ratio is not judged, because `--only` leaves out the baseline; name that too"
     hops = [hop for each in plan.experiments for hop in each.gateway.hops]
     for driver, untried in {hop.driver: hop.untried for hop in hops}.items():
         if untried:

@@ -89,7 +89,7 @@ class SimulatedDut:
         self.elapsed_s = 0.0
         """The time that the gateway has worked."""
         self.instructions = 0.0
-        """What it has executed in that time."""
+        """The number of instructions that it has executed in that time."""
 
     def begin_trial(self, seed: int, streams: Sequence[StreamSpec]) -> None:
         """Starts a trial, whose noise and stalls depend on its own seed and not on earlier trials."""

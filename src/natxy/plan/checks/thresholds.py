@@ -16,7 +16,7 @@ def check_thresholds(own: ExperimentPlan, location: Location) -> Iterator[Proble
         return
     at = (*location, "expect")
     if all(value is None for _, value in own.expect):
-        yield Problem(at, "expected at_least, at_most, ratio_at_least or no_worse_than")
+        yield Problem(at, "expected at_least, at_most, ratio_at_least, ratio_at_most or no_worse_than")
     headline = own.procedure.headline()
     for field in ("at_least", "at_most"):
         given = getattr(own.expect, field)
@@ -26,5 +26,6 @@ def check_thresholds(own: ExperimentPlan, location: Location) -> Iterator[Proble
             quantity_in(headline.unit, given)
         except ValueError as error:
             yield Problem((*at, field), f"{error}; it is the limit of {headline.title!r}")
-    if own.expect.ratio_at_least is not None and own.baseline is None:
-        yield Problem((*at, "ratio_at_least"), "is a share of the `baseline`, which this experiment does not have")
+    if own.baseline is None:
+        for field, _ in own.expect.ratios:
+            yield Problem((*at, field), "is a share of the `baseline`, which this experiment does not have")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -23,6 +24,7 @@ from natxy.plan.model.units import (
 from natxy.untrusted.validation import got
 
 _NS_PER_S: Final = 1e9
+_RATIO: Final = re.compile(r"\d{1,5}(\.\d{1,9})?\s*%", re.ASCII)
 
 
 def parse_percent(given: object) -> Percent:
@@ -49,12 +51,22 @@ Quantity = Annotated[
 ]
 """A value in the unit of a figure that the procedure decides, as written."""
 
-WrittenPercent = Annotated[
-    Percent,
-    BeforeValidator(parse_percent),
-    PlainSerializer(str),
-    WithJsonSchema(named("Percentage", {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "as 5%"})),
-]
+_PERCENT_SCHEMA: Final = WithJsonSchema(
+    named("Percentage", {"type": "string", "pattern": r"^\d[\d_.eE+-]*\s*%$", "description": "as 5%"})
+)
+WrittenPercent = Annotated[Percent, BeforeValidator(parse_percent), PlainSerializer(str), _PERCENT_SCHEMA]
+
+
+def _parse_ratio(given: object) -> Percent:
+    """Reads `130%`, above 0 % and below 100,000 %."""
+    if isinstance(given, Percent):
+        return given
+    if isinstance(given, str) and _RATIO.fullmatch(given.strip()) and (value := float(given.strip().rstrip("% "))):
+        return Percent(value)
+    raise ValueError(f"expected a percentage such as 130%{got(given)}")
+
+
+WrittenRatio = Annotated[Percent, BeforeValidator(_parse_ratio), PlainSerializer(str), _PERCENT_SCHEMA]
 
 
 class NoWorseThan(PlanModel):
@@ -75,12 +87,20 @@ class Thresholds(PlanModel):
     """Largest median, in the headline's unit."""
     ratio_at_least: WrittenPercent | None = None
     """Smallest median of the shares of the `baseline`."""
+    ratio_at_most: WrittenRatio | None = None
+    """Largest median of the shares of the `baseline`, for a figure that is better when it is lower."""
     no_worse_than: NoWorseThan | None = None
     """Folder of an earlier run, and by how much a median may be worse."""
 
+    @property
+    def ratios(self) -> tuple[tuple[str, Percent], ...]:
+        """The thresholds of the shares of the baseline, by the names of their fields."""
+        given = (("ratio_at_least", self.ratio_at_least), ("ratio_at_most", self.ratio_at_most))
+        return tuple((name, share) for name, share in given if share is not None)
+
     def without_ratio(self) -> Thresholds | None:
         """Returns what is expected without a baseline; None if that is nothing."""
-        left = self.model_copy(update={"ratio_at_least": None})
+        left = self.model_copy(update={"ratio_at_least": None, "ratio_at_most": None})
         return left if any(value is not None for _, value in left) else None
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from natxy.plan.model.problems import PlanProblems, field_path
 from natxy.plan.model.thresholds import Thresholds, quantity_in
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Percent, Unit
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 
@@ -54,7 +54,7 @@ def test_what_may_be_expected(accepted: dict[str, Any], refused: dict[str, Any])
 
 
 def test_without_a_ratio_the_rest_remains() -> None:
-    both = Thresholds.model_validate({"ratio_at_least": "60%", "at_least": "1k"})
+    both = Thresholds.model_validate({"ratio_at_least": "60%", "ratio_at_most": "90%", "at_least": "1k"})
     assert both.without_ratio() == Thresholds(at_least="1k")
     assert Thresholds.model_validate({"ratio_at_least": "60%"}).without_ratio() is None
 
@@ -75,6 +75,7 @@ def problems(expect: dict[str, Any], **fields: Any) -> dict[str, str]:
         ({"at_least": "300k", "at_most": "400k"}, {}, []),
         ({"ratio_at_least": "60%"}, {"baseline": "base"}, []),
         ({"ratio_at_least": "60%"}, {}, ["expect.ratio_at_least"]),
+        ({"ratio_at_most": "130%"}, {}, ["expect.ratio_at_most"]),
         ({}, {}, ["expect"]),
         ({"at_least": "3ms"}, {}, ["expect.at_least"]),
         ({"at_least": "300k", "at_most": "5%"}, {}, ["expect.at_most"]),
@@ -89,3 +90,13 @@ def test_the_limit_of_which_figure_is_said() -> None:
     assert (
         said == "expected a rate such as 1.5M, 812 kfps, 1_000_000 or 50%, got '3ms'; it is the limit of 'Throughput'"
     )
+
+
+@pytest.mark.parametrize("given", ["0%", "-5%", "1e3%", "130", 130, None, "100000%"])
+def test_a_ratio_may_be_more_than_the_baseline(given: object) -> None:
+    found = Thresholds.model_validate({"ratio_at_most": " 132.5 % "})
+    assert found.ratios == (("ratio_at_most", Percent(132.5)),)
+    assert Thresholds.model_validate(found.model_dump()) == found
+    if given is not None:
+        with pytest.raises(ValidationError, match="expected a percentage such as 130%"):
+            Thresholds.model_validate({"ratio_at_most": given})

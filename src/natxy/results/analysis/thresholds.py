@@ -181,9 +181,9 @@ def _judge_alone(experiment: ExperimentRecord, expect: Thresholds) -> Iterator[J
         if given is not None:
             limit = quantity_in(headline.unit, given)
             yield _by_median(Judged(experiment, headline, limit, headline.unit, is_most), experiment.statistics)
-    if expect.ratio_at_least:
-        share = Judged(experiment, SHARE_OF_BASELINE, expect.ratio_at_least.value, Unit.PERCENT)
-        yield _by_median(share, shares_of_baseline(experiment))
+    for name, share in expect.ratios:
+        asked = Judged(experiment, SHARE_OF_BASELINE, share.value, Unit.PERCENT, is_most=name == "ratio_at_most")
+        yield _by_median(asked, shares_of_baseline(experiment))
 
 
 def _by_median(asked: Judged, summary: Summary | None) -> Judged:

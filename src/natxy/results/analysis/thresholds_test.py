@@ -146,6 +146,8 @@ def test_a_share_of_the_baseline_is_paired(tmp_path: Path) -> None:
     record = run(tmp_path, base=(80.0, 90.0, 100.0, 110.0), nat=(40.0, 45.0, 50.0, 55.0))
     assert judged(record, "nat", ratio_at_least="50%").answer == Answer.MET
     assert judged(record, "nat", ratio_at_least="51%").answer == Answer.MISSED
+    assert judged(record, "nat", ratio_at_most="50%").answer == Answer.MET
+    assert judged(record, "nat", ratio_at_most="49%").answer == Answer.MISSED
 
 
 @pytest.mark.parametrize("in_blocks", [True, False])
