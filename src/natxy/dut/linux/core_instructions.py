@@ -69,10 +69,8 @@ class CoreInstructions:
         """
         counts = []
         for before, after in zip(self._before, self._after, strict=True):
-            pairs = [*zip(before, after, strict=True)]
-            if not pairs or any(
-                new.running_ns - old.running_ns < new.enabled_ns - old.enabled_ns for old, new in pairs
-            ):
+            pairs = [*zip(before, after, strict=False)]
+            if len(before) != len(after) or not pairs or any(map(_is_partial, pairs)):
                 return None
             counts.append(sum(new.counted - old.counted for old, new in pairs))
         instructions, cycles = counts
@@ -87,6 +85,11 @@ class CoreInstructions:
             ]
         except OSError:
             return [[], []]
+
+
+def _is_partial(pair: tuple[_Reading, _Reading]) -> bool:
+    before, after = pair
+    return after.running_ns - before.running_ns < after.enabled_ns - before.enabled_ns
 
 
 def _open(kind: int, event: int, core: int) -> int:

@@ -41,7 +41,10 @@ def test_counts_between_begin_and_end(counters: CoreInstructions) -> None:
 
 
 def test_nothing_is_known_once_it_is_closed(counters: CoreInstructions) -> None:
+    counters.begin()
     counters.close()
+    counters.end()
+    assert counters.spent() is None
     counters.begin()
     counters.end()
     assert counters.spent() is None

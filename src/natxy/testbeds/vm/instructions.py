@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions that a virtual machine executes without KVM, by a plugin of QEMU that `make vm` builds.
 
-A processor executes as many instructions for a frame on a busy machine as on a quiet one, and in a guest that QEMU
-translates nothing but the guest itself adds to them.
+A frame takes as many instructions on a busy machine as on a quiet one, because what other programs of the machine
+execute is not counted.
 """
 
 from __future__ import annotations
