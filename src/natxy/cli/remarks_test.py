@@ -57,6 +57,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ("back-to-back", {"maximum_rate": "100k", "rate": "10k"}, {}, True, "the longest burst that was to be tried"),
     ("burst", {"frames": 10, "search": SEARCH}, {"buffer_frames": 20}, True, "at least this"),
     ("system-recovery", {"rate": "250k"}, {"recovery_time": 10}, False, "frames are lost to the end, forward, reverse"),
+    ("frame-cost", {}, {}, False, "nothing counts the gateway's instructions here"),
     ("system-recovery", {"rate": "25k"}, {}, True, "the overload lost nothing"),
     ("reset", {"rate": "10k"}, {"restart_time": 10}, False, "frames are lost to the end, forward, reverse"),
     ("reset", {"rate": "10k"}, {"restart_time": 0}, True, "the reset did not interrupt forwarding"),

@@ -15,7 +15,12 @@ from natxy.procedures.truth_test import PORT_SET, plan_of
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 
-GATEWAY: Final[dict[str, Any]] = {"buffer_frames": 200, "restart_time": 0.1, "table_capacity": 477_000}
+GATEWAY: Final[dict[str, Any]] = {
+    "buffer_frames": 200,
+    "restart_time": 0.1,
+    "table_capacity": 477_000,
+    "frame_instructions": 1000,
+}
 
 # How far the expected number may be from the measured one. A search by the loss of trials is often lucky.
 BY_LOSS: Final = (0.5, 2.1)
