@@ -21,6 +21,7 @@ from natxy.plan.testbeds.vm import VmConfig
 from natxy.testbeds.guest.kernel import find_guest
 from natxy.testbeds.vm.accelerator import choose_accelerator
 from natxy.testbeds.vm.image import find_image
+from natxy.testbeds.vm.instructions import find_plugin
 from tests.support.apart import with_what_make_built
 
 
@@ -90,10 +91,13 @@ REFERENCE: Final = _unless(_error_of(find_reference))
 with with_what_make_built():
     GUEST_ERROR: Final = _error_of(find_guest)
     _VM_ERROR: Final = _error_of(lambda: (choose_accelerator("tcg"), find_image(VmConfig(kind="vm"))))
+    _COUNTER_ERROR: Final = None if find_plugin() else "`make vm` has not built the counter of instructions"
 GUEST: Final = [pytest.mark.built, _unless(GUEST_ERROR)]
 """For a test of the kernel of `make jool`."""
 VM: Final = [pytest.mark.built, _unless(_VM_ERROR)]
 """For a test that boots the virtual machine of `make vm`."""
+COUNTER: Final = [*VM, _unless(_COUNTER_ERROR)]
+"""For a test that counts the instructions of that virtual machine."""
 SSHD_PROGRAM: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SSHD: Final = _unless(_namespace_error() or (None if SSHD_PROGRAM else "not installed: sshd (package openssh-server)"))
 OTHER_USERS: Final = _unless(_other_users_error())

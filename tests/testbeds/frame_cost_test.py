@@ -12,17 +12,10 @@ from natxy.results.analysis.instructions import by_function, by_module, rounds_o
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.testbeds.vm.image import image_folder
-from natxy.testbeds.vm.instructions import find_plugin
 from tests.support import needs
 from tests.support.command import natxy
 
-pytestmark = [
-    *needs.LAB,
-    *needs.VM,
-    needs.TUN,
-    pytest.mark.long,
-    pytest.mark.skipif(find_plugin() is None, reason="the counter of instructions is missing: `make vm` builds it"),
-]
+pytestmark = [*needs.LAB, *needs.COUNTER, needs.TUN, pytest.mark.long]
 
 # A processor that waits long for a busy machine still executes the same.
 PLAN: Final = """
