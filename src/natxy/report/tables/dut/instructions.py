@@ -51,7 +51,9 @@ def instruction_tables(run: RunRecord) -> list[Table]:
 def _places(experiment: ExperimentRecord) -> _Places | None:
     if not experiment.declaration.counts_instructions:
         return None
-    repetitions = [rounds for each in experiment.repetitions if each.measured and (rounds := rounds_of(each.trials))]
+    repetitions = [
+        rounds for each in experiment.repetitions if each.value is not None and (rounds := rounds_of(each.trials))
+    ]
     modules = [found for rounds in repetitions if (found := by_module(rounds))]
     if not modules:
         return None
