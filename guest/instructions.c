@@ -51,6 +51,7 @@ static uint32_t buckets[BUCKETS];
 
 enum { OUTSIDE, REST, FIRST };
 
+// Returns the place of an address, a new one if there is none.
 static struct place *place_of(uint64_t address) {
 	if (address < FIRST_OF_KERNEL)
 		return &counts->places[OUTSIDE];

@@ -15,7 +15,6 @@ there is none, or if results of a gateway are further than half a per cent from 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
 from natxy.run.run import run_plan
+from tools.repeated_tests import hogs
 
 LEAST: Final = 0.005
 _ONE, _SAME, _MORE = "one", "same", "more"
@@ -88,18 +88,6 @@ class PlantedRules(RunListener):
         guest.run(["nft", f"table ip planted; delete table ip planted; table ip planted {{ {forward}; }}"])
 
 
-@contextmanager
-def busy(programs: int) -> Iterator[None]:
-    """Keeps so many cores busy within the context."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(programs)]
-    try:
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
-
-
 def table(run: RunRecord, repeat: int) -> tuple[list[str], bool]:
     """Returns the lines of the table, and whether everything is as it has to be."""
     found = {each.name: each.values for each in run.experiments}
@@ -124,7 +112,7 @@ def main() -> int:
     given = parser.parse_args()
     started = time.monotonic()
     rules = PlantedRules()
-    with busy(given.hogs), rules.planted():
+    with hogs(given.hogs), rules.planted():
         code = run_plan(plan_of(given.repeat), given.folder, rules)
     lines, good = table(RunReader(given.folder).run, given.repeat)
     print("\n".join(lines))

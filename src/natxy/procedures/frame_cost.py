@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame cost: how many instructions the gateway executes for a frame, which a busy machine changes little.
 
-What is executed is what the DUT counts in a trial. It grows by the same amount with each frame only if the gateway
-processes equally many frames together, because taking up work costs instructions too. Each round therefore has three
-trials: frames that come one by one, very few of them, and bursts. The difference of the first two gives the cost of a
-single frame, and what the DUT executes without frames, which is taken off the third.
+The DUT counts its instructions in each trial. A frame adds the same number each time only if the gateway processes
+equally many frames together, because taking up work costs instructions too. Each round has three trials: single frames,
+very few single frames, and bursts. The first two give the cost of a single frame and the DUT's instructions without
+frames, which are taken off the third.
 """
 
 from __future__ import annotations

@@ -55,11 +55,10 @@ class InterfaceLoad(_Model):
 class InstructionCount(_Model):
     """Holds how many instructions the gateway's cores executed in `elapsed_s` seconds.
 
-    `cycles` of their clocks passed meanwhile, None if these are not counted.
-
-    `modules` has the instructions by module of the kernel: `kernel` for what is in none, and `programs` for what is not
-    the kernel's. `functions` has them by function of the kernel, those of all small ones together, and `programs`. Both
-    are empty where only the sum is counted.
+    `cycles` of their clocks passed meanwhile, None if these are not counted. `modules` has the instructions by module
+    of the kernel: `kernel` for what is in none, and `programs` for what is not the kernel's. `functions` has them by
+    function of the kernel, those of all small ones together, and `programs`. Both are empty where only the sum is
+    counted.
     """
 
     count: Whole

@@ -179,7 +179,7 @@ def _expected(expect: Thresholds) -> str:
     thresholds = (
         f"at least {_quantity(expect.at_least)}" if expect.at_least is not None else "",
         f"at most {_quantity(expect.at_most)}" if expect.at_most is not None else "",
-        *(f"{name[6:].replace('_', ' ')} {share} of the baseline" for name, share in expect.ratios),
+        *(f"{name.removeprefix('ratio_').replace('_', ' ')} {share} of the baseline" for name, share in expect.ratios),
         worse and f"a result that is worse than that in {worse.baseline} by no more than {worse.by}",
     )
     return enumerated([threshold for threshold in thresholds if threshold])

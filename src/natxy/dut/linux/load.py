@@ -52,9 +52,8 @@ class LoadWatch:
     """Reads the counters of a DUT's `cores`, all of them if none are given.
 
     `read_here` returns what the files `here` have, if the DUT's cores are this machine's: they are then read next to
-    the trial, so that the command for the others does not count. `calm_s` is how long the DUT needs after that command
-    until it is done with it. A DUT that does not answer, or is not Linux, has no
-    load.
+    the trial, so that the command for the others does not count. `calm_s` is how long the DUT goes on
+    with that command after it has ended. A DUT that does not answer, or is not Linux, has no load.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class ProcedureDeclaration(PlanModel):
     """True if the tester has to play the subscribers of a core whose bindings natxy can change while traffic flows."""
 
     counts_instructions: ClassVar[bool] = False
-    """True if its figures are what the DUT counts of its own work, so that no frame of the tester tells them."""
+    """True if the DUT counts the procedure's figures itself, so that the tester's frames do not show them."""
 
     sustained: ClassVar[bool] = False
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""

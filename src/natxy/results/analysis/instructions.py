@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes what frames and connections cost the gateway in instructions, from rounds of trials that counted them.
 
-A round has three trials of about the same length: frames that come one by one (`many`), very few of them (`few`), and
-about as many as the first in bursts. What the first two differ by is the work for single frames, and what is left of
-them is what the DUT executes in that time whatever comes. The cost of a burst's frame is without that part.
+A round has three trials of about the same length: single frames (`many`), very few single frames (`few`), and about as
+many frames as in the first trial in bursts. The first two trials give the cost of a single frame and the DUT's
+instructions without frames. The cost of a burst's frame is without the latter.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _MAGIC: Final = 0x3173746375727473
 _HEAD: Final = 2
 _WORD_BYTES: Final = 8
 _RECIPE: Final = Recipe("vm", "the counter of a virtual machine's instructions", ("instructions.c",))
-# Functions with a smaller share of the instructions are told as one.
+# Functions with a smaller share of the instructions are counted together.
 _LEAST_SHARE: Final = 1e-5
 _SYMBOLS_S: Final = 60.0
 
