@@ -13,11 +13,10 @@ from natxy.calibration.calibration import Calibration
 from natxy.calibration.listener import CalibrationListener
 from natxy.calibration.reading import INVALID, Reading, Standing
 from natxy.calibration.scale import Scale
-from natxy.calibration.truths import map_t, softwires
+from natxy.calibration.truths import TRUTHS, map_t, softwires
 from natxy.calibration.wiring import Wiring
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.model.terms import MapEnd, SoftwireEnd
-from natxy.plan.procedures import DECLARATIONS
 from tests.support import needs
 from tests.support.command import natxy
 
@@ -75,9 +74,8 @@ def test_what_no_busy_machine_disturbs_is_true(every: bool, found: list[Reading]
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_every_procedure_is_measured(found: list[Reading]) -> None:
-    by_frames = {name for name, declaration in DECLARATIONS.items() if not declaration.between_hosts}
-    assert {reading.procedure for reading in found} == by_frames
+def test_every_procedure_with_a_truth_is_measured(found: list[Reading]) -> None:
+    assert {reading.procedure for reading in found} == set(TRUTHS)
 
 
 @pytest.mark.long
