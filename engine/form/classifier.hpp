@@ -67,6 +67,7 @@ struct Datagram {
   bool operator==(const Datagram&) const = default;
 
   [[nodiscard]] Signature signature() const { return load_signature(udp + kUdpBytes); }
+  [[nodiscard]] bool lacks_checksum() const { return load_be16(udp + 6) == 0; }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple() const {
     if constexpr (F == Family::ipv4) {

@@ -243,6 +243,7 @@ Softwire read_softwire(const Json& json, const std::string& path,
   }
   if (reader.find("inner_address") != nullptr)
     softwire.inner_address = read_inner_address(reader, softwire.subscribers);
+  softwire.may_lack_checksum = reader.flag("may_lack_checksum", false);
   softwire.hop_limit = static_cast<std::uint8_t>(reader.whole("hop_limit", 1, 255, 64));
   softwire.traffic_class = read_traffic_class(reader);
   softwire.flow_label = read_flow_label(reader);

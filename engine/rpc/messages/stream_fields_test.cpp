@@ -89,6 +89,9 @@ TEST(StreamFields, HomesWithOneInnerAddressAreToldByTheirIdentifier) {
   Json& subscribers = frame["softwire"]["subscribers"];
   subscribers["identifier"] = true;
   EXPECT_EQ(read_trial(json).spec.streams[0].softwire.inner_address, 0xC000'0002U);
+  EXPECT_FALSE(read_trial(json).spec.streams[0].softwire.may_lack_checksum);
+  frame["softwire"]["may_lack_checksum"] = true;
+  EXPECT_TRUE(read_trial(json).spec.streams[0].softwire.may_lack_checksum);
   subscribers["psid_mask"] = 1;
   EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
   subscribers["psid_mask"] = 0;

@@ -176,6 +176,8 @@ class SoftwireFormat(Message):
     With a `table`, the bits that `subscribers` places in the first half of an address are instead the number of the
     subscriber's address in the table (lw4o6, RFC 7596); there is no `identifier` then.
 
+    With `may_lack_checksum`, packets may arrive without a UDP checksum, as those that a NAT has changed may (RFC 768).
+
     The other fields are those of the outer header of frames that are sent.
     """
 
@@ -183,6 +185,7 @@ class SoftwireFormat(Message):
     subscribers: SubscriberRule
     inner_address: IPv4Address | None = None
     table: Annotated[list[IPv6Address], Field(min_length=1, max_length=MOST_IN_TABLE)] | None = None
+    may_lack_checksum: bool = False
     hop_limit: Annotated[int, Field(ge=1, le=255)] = 64
     traffic_class: TrafficClass = 0
     flow_label: FlowLabel = 0

@@ -284,7 +284,9 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     update: dict[str, Any] = {"arrival_form": _arrival_form(experiment, side)}
     if softwire := experiment.softwire:
         subscribers = experiment.subscribers.bindings if experiment.subscribers else None
-        return plain.model_copy(update=update | {"softwire": SoftwireFormat.of(softwire, subscribers)})
+        ends = SoftwireFormat.of(softwire, subscribers)
+        ends = ends.model_copy(update={"may_lack_checksum": experiment.gateway.hides_left})
+        return plain.model_copy(update=update | {"softwire": ends})
     if domain := experiment.map_domain:
         return plain.model_copy(update=update | {"mapping": _mapping(domain)})
     return plain

@@ -332,3 +332,11 @@ def test_homes_have_one_address_and_are_numbered_by_their_softwires() -> None:
     )  # fmt: skip
     assert stream.flows
     assert stream.flows.source_address.size == 1000
+
+
+def test_only_packets_of_a_nat_may_lack_a_checksum() -> None:
+    [forward, reverse] = traffic_request(experiment(gateway=CORE), 1000, seed=7).streams
+    homes = experiment(gateway=AFTR, subscribers={}, connections=2000, phase1_rate="1k")
+    [of_nat] = establish_request(homes, 1000, seed=7).streams
+    taken = [stream.frame.softwire and stream.frame.softwire.may_lack_checksum for stream in (forward, reverse, of_nat)]
+    assert taken == [False, False, True]
