@@ -44,6 +44,7 @@ LATE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "bindi
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ("throughput", {"search": SEARCH}, {}, True, "at least this: the search's highest rate passed"),
     ("throughput", {"search": SEARCH}, LOSSY, True, "not even the search's lowest: reverse: 50 of 100"),
+    ("ndr-pdr", {"search": SEARCH}, LOSSY, True, "not even the search's lowest: reverse: 50 of 100"),
     ("receive-rate", {"maximum_rate": "10k"}, {}, True, "at least this: the gateway forwards all that is offered"),
     ("frame-loss-rate", {"maximum_rate": "10k"}, LOSSY, True, "down to the lowest: reverse: "),
     ("latency", {"tagged_frames": 1000, "rate": "1k"}, {}, True, "fewer frames than the 1000 asked follow the warm-up"),

@@ -176,6 +176,11 @@ def _whole_search(
         search = search.model_copy(update={"kind": "mlrsearch"})
         # A mapping without a preset changes parts of the default, too.
         goal = goal if goal.preset else goal.model_copy(update={"preset": GoalPreset.ROBUST})
+    if own.procedure.needs_mlrsearch:
+        if own.search.kind == "binary":
+            text = f"{own.procedure.name} has two goals, which only an mlrsearch takes; remove it"
+            raise PlanProblems([Problem((*location, "search", "kind"), text)])
+        search = search.model_copy(update={"kind": "mlrsearch"})
     if search.kind == "mlrsearch":
         search = _resolve_mlrsearch(search, goal, own, timing, (*location, "search"))
     return search

@@ -28,7 +28,8 @@ CLOSE: Final = (0.8, 1.4)
 EXACT: Final = (1.0, 1.0)
 ERRORS: Final = {
     **dict.fromkeys(
-        ("throughput", "overload", "burst", "connection-rate", "validated-connection-rate", "binding-check"), BY_LOSS
+        ("throughput", "ndr-pdr", "overload", "burst", "connection-rate", "validated-connection-rate", "binding-check"),
+        BY_LOSS,
     ),
     **dict.fromkeys(("frame-loss-rate", "back-to-back", "table-capacity"), CLOSE),
 }

@@ -236,6 +236,12 @@ def test_caveats_are_told() -> None:
         (RATE, {"goal": {"trials": 3, "final_trial": "1s"}}, "as long as their connections take"),
         (THROUGHPUT, {"goal": {"trials": 3, "duration_sum": "3s"}}, "either trials or duration_sum"),
         ({"name": "c", "procedure": "table-capacity"}, {}, "supports only a binary search"),
+        ({"name": "c", "procedure": "ndr-pdr"}, {"kind": "binary"}, "two goals, which only an mlrsearch takes"),
+        (
+            {"name": "c", "procedure": {"name": "ndr-pdr", "partial_loss": "0.1%"}, "loss_tolerance": "0.1%"},
+            {},
+            "must be above the loss of the no drop rate, 0.1%; raise it",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(experiment: dict[str, Any], search: dict[str, Any], wrong: str) -> None:

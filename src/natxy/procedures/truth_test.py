@@ -37,6 +37,7 @@ TRIAL_S: Final = 0.5
 FLOWS: Final = 1001
 MAXIMUM: Final = 800_000
 BURST: Final = 64
+PARTIAL_LOSS: Final = 0.02
 PORT_SET: Final = {"psid": 1, "psid_length": 8}
 
 GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
@@ -75,6 +76,12 @@ class Truth:
 
 def throughput(gateway: SimulatedConfig) -> Figures:
     return {"rate": found(gateway.forwarding_fps / 2)}
+
+
+def ndr_pdr(gateway: SimulatedConfig) -> Figures:
+    """The gateway loses what exceeds its rate."""
+    lossless_fps = gateway.forwarding_fps / 2
+    return {"rate": found(lossless_fps), "partial_drop_rate": found(lossless_fps / (1 - PARTIAL_LOSS))}
 
 
 def frame_loss_rate(gateway: SimulatedConfig) -> Figures:
@@ -284,6 +291,7 @@ def tcp_goodput(gateway: SimulatedConfig) -> Figures:
 
 TRUTHS: Final[dict[str, Truth]] = {
     "throughput": Truth(throughput),
+    "ndr-pdr": Truth(ndr_pdr, {"procedure": {"name": "ndr-pdr", "partial_loss": f"{PARTIAL_LOSS:.0%}"}}),
     "frame-loss-rate": Truth(
         frame_loss_rate, {"procedure": {"name": "frame-loss-rate", "maximum_rate": MAXIMUM}}, curve=loss_percent
     ),

@@ -28,6 +28,11 @@ _NOMINAL_TRIAL_S = 1.0
 _HASTE = 2
 
 
+def _raised(loss_ratio: float) -> float:
+    """Returns a tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
+    return loss_ratio * (1 + 1e-12)
+
+
 @dataclass(frozen=True)
 class TrialDurations:
     """The lengths of trials in seconds.
@@ -49,6 +54,7 @@ class MlrSearch:
     the tolerated loss of a trial that passes, in the direction that tolerates most. `exceed_ratio` is the share of a
     rate's trial time, or of its trials, that may lose more. A rate has no further trials once no outcome of theirs
     could change the decision. Above `ceiling`, which the tester is known to send, no rate is tried unless that passes.
+    With a `partial_loss_ratio`, the same search has a second goal, which tolerates this loss (CSIT's PDR).
     """
 
     min_rate: float
@@ -60,6 +66,7 @@ class MlrSearch:
     exceed_ratio: float = 0.0
     max_invalid: int = 3
     ceiling: float | None = None
+    partial_loss_ratio: float | None = None
 
     def run(self, measure: Callable[[Attempt], Sample]) -> SearchResult:
         """Searches the rate, up to the highest that the tester sends.
@@ -103,24 +110,27 @@ class MlrSearch:
             return self._alone(measurer, self.min_rate)
         from MLRsearch import Config, MultipleLossRatioSearch
 
-        goal = self._goal()
+        goals = tuple(map(self._goal, self._goal_loss_ratios))
         config = Config()
         # The library checks each limit against the other, at first against its default.
         if self.min_rate < config.max_load:
             config.min_load = self.min_rate
         config.max_load = highest
         config.min_load = self.min_rate
-        config.goals = (goal,)
+        config.goals = goals
         config.search_duration_max = math.inf
         # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
-        found = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)[goal]
+        results = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)
+        found, *partial = (results[goal] for goal in goals)
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
+        met = partial[0].relevant_lower_bound if partial else None
         return SearchResult(
             lower_bound=None if lower is None else float(lower),
             upper_bound=None if upper is None else float(upper),
             steps=0,
             conditional_rate=None if lower is None else float(found.conditional_throughput),
+            partial_rate=None if met is None else float(met),
         )
 
     def _alone(self, measurer: _Measurer, rate: float) -> SearchResult:
@@ -155,9 +165,15 @@ class MlrSearch:
         return 3 + self.deciding + math.ceil(math.log2(1 + widths / 64))
 
     @property
-    def goal_loss_ratio(self) -> float:
-        """The tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
-        return self.loss_ratio * (1 + 1e-12)
+    def _goal_loss_ratios(self) -> tuple[float, ...]:
+        """The loss that each goal tolerates."""
+        second = [] if self.partial_loss_ratio is None else [_raised(self.partial_loss_ratio)]
+        return (_raised(self.loss_ratio), *second)
+
+    def intolerable_loss(self, sample: Sample) -> int:
+        """Returns the least number of lost frames with which a trial like this one meets no goal that it has failed."""
+        *_, most = self._goal_loss_ratios
+        return math.floor((most if not sample.by_loss else _raised(self.loss_ratio)) * sample.frames) + 1
 
     def _highest_load(self, measurer: _Measurer, passed: float) -> tuple[float, bool]:
         """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
@@ -211,12 +227,12 @@ class MlrSearch:
         """The lengths of trials as the library sees them."""
         return self.durations or TrialDurations(_NOMINAL_TRIAL_S, _NOMINAL_TRIAL_S, self.trials * _NOMINAL_TRIAL_S)
 
-    def _goal(self) -> SearchGoal:
+    def _goal(self, loss_ratio: float) -> SearchGoal:
         from MLRsearch import SearchGoal
 
         durations = self.lengths
         return SearchGoal(
-            loss_ratio=self.goal_loss_ratio,
+            loss_ratio=loss_ratio,
             # Slightly raised, because the library adds up durations, which are not exact.
             exceed_ratio=self.exceed_ratio * (1 + 1e-9),
             relative_width=self.relative_error * _NOT_THE_RANGE,
@@ -309,7 +325,7 @@ class _Measurer:
         lost = sample.lost
         if sample.outcome != Outcome.PASS:
             # The trial failed by more than this loss: by misrouted frames, or in a direction that tolerates less.
-            lost = max(lost, math.floor(self._search.goal_loss_ratio * sample.frames) + 1)
+            lost = max(lost, self._search.intolerable_loss(sample))
         return MeasurementResult(
             intended_duration=duration_s,
             intended_load=load,

@@ -475,3 +475,43 @@ def test_any_order_of_outcomes_ends_in_a_result_or_in_a_reason(
     assert found.lower_bound is not None or found.upper_bound is not None
     if found.lower_bound is not None and found.upper_bound is not None:
         assert found.lower_bound < found.upper_bound
+
+
+@pytest.mark.parametrize("durations", [STRICT, FAST, None])
+@settings(max_examples=60, deadline=None)
+@given(
+    truth=st.floats(min_value=2e3, max_value=9e5),
+    partial=st.floats(min_value=1e-3, max_value=0.05),
+)
+def test_one_search_meets_two_goals(durations: TrialDurations | None, truth: float, partial: float) -> None:
+    dut = Dut(truth)
+    found = replace(search_with(durations), partial_loss_ratio=partial).run(dut)
+    assert found.lower_bound is not None
+    assert found.partial_rate is not None
+    assert found.lower_bound <= truth <= found.lower_bound / (1 - ERROR) * (1 + 1e-6)
+    # An overloaded gateway loses 1 − truth / rate.
+    allowed = min(truth / (1 - partial), 1e6)
+    # Lost are whole frames.
+    one_frame = 1 / (found.partial_rate * (1 if durations is None else 60))
+    assert found.partial_rate <= allowed * (1 + 1e-6 + one_frame)
+    assert found.partial_rate >= allowed * (1 - ERROR) * (1 - 1e-6 - 2 * one_frame)
+
+
+def test_a_second_goal_takes_few_more_trials() -> None:
+    alone, both = Dut(123_456), Dut(123_456)
+    search_with(STRICT).run(alone)
+    replace(search_with(STRICT), partial_loss_ratio=0.005).run(both)
+    second = Dut(123_456)
+    replace(search_with(STRICT), loss_ratio=0.005).run(second)
+    assert len(both.tried) < len(alone.tried) + len(second.tried)
+
+
+def test_only_a_loss_is_allowed_by_the_second_goal() -> None:
+    def misrouting(attempt: Attempt) -> Sample:
+        """Loses nothing above its limit, but fails."""
+        frames = round(attempt.rate * 60)
+        failed = attempt.rate > 50e3
+        return Sample(Outcome.FAIL if failed else Outcome.PASS, frames, 0, by_loss=False)
+
+    found = replace(search_with(STRICT), partial_loss_ratio=0.005).run(misrouting)
+    assert found.partial_rate == found.lower_bound

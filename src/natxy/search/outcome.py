@@ -49,12 +49,14 @@ class Sample:
     """The result of one trial: `frames` sent in the direction that lost most, of which `lost` were lost.
 
     `disturbed`: it decides although a disturbance of the gateway's machine explains it, because nothing else does.
+    `by_loss`: if it failed, it would have passed with a greater loss allowed.
     """
 
     outcome: Outcome
     frames: int
     lost: int
     disturbed: bool = False
+    by_loss: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class SearchResult:
     when none did; the true rate is then at least `lower_bound`. `conditional_rate` is MLRsearch's conditional
     throughput: the rate that arrived in the decisive trials at `lower_bound`. `unsent_rate` is the lowest rate that the
     tester could not send, below which the search went on; None when it sent every rate that was tried. `overcome` holds
-    trials that contradict each other although the bounds passed and failed once more.
+    trials that contradict each other although the bounds passed and failed once more. `partial_rate` is the highest
+    rate that met the search's second goal, None if it has none, or if no rate met it.
     """
 
     lower_bound: float | None
@@ -99,6 +102,7 @@ class SearchResult:
     conditional_rate: float | None = None
     unsent_rate: float | None = None
     overcome: Contradiction | None = None
+    partial_rate: float | None = None
 
     @property
     def rate(self) -> float:

@@ -16,6 +16,7 @@ from natxy.calibration.truths import connections, delays, rates, recovery, softw
 
 TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "throughput": rates.throughput,
+    "ndr-pdr": rates.ndr_pdr,
     "frame-loss-rate": rates.frame_loss_rate,
     "receive-rate": rates.receive_rate,
     "latency": delays.latency,

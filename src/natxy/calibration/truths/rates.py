@@ -14,6 +14,7 @@ from natxy.procedures.back_to_back import FRAMES_AT_ONCE
 PHASE2_CONNECTIONS: Final = 1000
 BURST: Final = 64
 BUFFER: Final = 2000
+_PARTIAL_LOSS: Final = 0.05
 
 
 def throughput(scale: Scale) -> Iterator[Case]:
@@ -33,6 +34,22 @@ def _throughput(name: str, title: str, scale: Scale, **experiment: Any) -> Case:
     gateway = limited(scale, mode="nat") if "connections" in experiment else limited(scale)
     search = {"procedure": "throughput", "search": scale.search(scale.rate_fps)}
     return Case(name, title, gateway, search | experiment, {"rate": highest_rate(scale)})
+
+
+def ndr_pdr(scale: Scale) -> Iterator[Case]:
+    """The gateway forwards its rate and, once, its buffer's frames; the rest of a trial is the allowed loss."""
+    lossless = highest_rate(scale)
+    more = 1 / (1 - _PARTIAL_LOSS)
+    partial = Expected(lossless.truth * more, lossless.why, lossless.below * more, lossless.above * more)
+    search = {"min_rate": 0.3 * scale.rate_fps, "max_rate": 2 * scale.rate_fps, "error": scale.rate_fps * scale.width}
+    yield Case(
+        "ndr-pdr", "NDR and PDR", limited(scale),
+        {
+            "procedure": {"name": "ndr-pdr", "partial_loss": f"{_PARTIAL_LOSS:.0%}"},
+            "search": search | {"kind": "mlrsearch"},
+        },
+        {"rate": lossless, "partial_drop_rate": partial},
+    )  # fmt: skip
 
 
 def frame_loss_rate(scale: Scale) -> Iterator[Case]:

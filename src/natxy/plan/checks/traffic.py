@@ -182,6 +182,10 @@ def _check_loss_tolerance(experiment: Experiment, location: Location) -> Iterato
     if tolerance and tolerance.forward and experiment.alpha is not None:
         text = "all connections are validated, so every frame of phase 1 must arrive; give only the replies a "
         yield Problem((*location, "loss_tolerance"), text + f"tolerance: {{reverse: {format_share(tolerance.most)}}}")
+    partial, least = experiment.procedure.partial_loss_ratio, tolerance.most if tolerance else 0.0
+    if partial is not None and partial <= least:
+        text = f"must be above the loss of the no drop rate, {format_share(least)}; raise it"
+        yield Problem((*location, "procedure", "partial_loss"), text)
 
 
 def _check_phase1_loss(experiment: Experiment, at: Location) -> Iterator[Problem]:

@@ -62,6 +62,9 @@ class ProcedureDeclaration(PlanModel):
     takes_mlrsearch: ClassVar[bool] = False
     """True if the search may be an MLRsearch; otherwise it is always a binary search."""
 
+    needs_mlrsearch: ClassVar[bool] = False
+    """True if the search is always an MLRsearch, because it has two goals."""
+
     searches_if_asked: ClassVar[bool] = False
     """True if the procedure, which takes a `search`, has none unless the plan gives one."""
 
@@ -121,6 +124,11 @@ class ProcedureDeclaration(PlanModel):
     @property
     def most_connections(self) -> int | None:
         """The connections that the flow space has to hold if the experiment has no `connections` field."""
+        return None
+
+    @property
+    def partial_loss_ratio(self) -> float | None:
+        """The loss that the second goal of its search allows; None if the search has one goal."""
         return None
 
     @property

@@ -18,6 +18,7 @@ MORE_IS_BETTER = {
     "validated-connection-rate": {"rate"},
     "tear-down-rate": {"rate"},
     "receive-rate": {"receive_rate"},
+    "ndr-pdr": {"rate", "partial_drop_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
     "binding-check": {"spoofed", "rate_alone", "rate_beside"},
     "binding-churn": {"bindings"},

@@ -106,7 +106,7 @@ def test_who_takes_and_who_supplies_a_field() -> None:
         "binding-check", "binding-churn", "port-set",
     ]  # fmt: skip
     assert takers("frame_size") == [], "a field of all procedures"
-    assert suppliers("rate") == ["throughput"]
+    assert suppliers("rate") == ["throughput", "ndr-pdr"]
     assert suppliers("phase1_rate") == ["connection-rate", "validated-connection-rate"]
     assert suppliers("alpha") == []
 
@@ -177,7 +177,8 @@ def test_a_command_on_the_dut_is_a_setting_of_its_own() -> None:
 
 def test_procedures_are_listed_by_topic() -> None:
     assert [*DECLARATIONS] == [
-        "throughput", "frame-loss-rate", "receive-rate", "frame-cost", "latency", "single-tag-latency", "pdv", "ipdv",
-        "overload", "back-to-back", "burst", "system-recovery", "reset", "connection-rate", "validated-connection-rate",
-        "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set", "tcp-goodput",
+        "throughput", "ndr-pdr", "frame-loss-rate", "receive-rate", "frame-cost", "latency", "single-tag-latency",
+        "pdv", "ipdv", "overload", "back-to-back", "burst", "system-recovery", "reset", "connection-rate",
+        "validated-connection-rate", "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set",
+        "tcp-goodput",
     ]  # fmt: skip

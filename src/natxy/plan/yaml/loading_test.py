@@ -78,7 +78,7 @@ BAD_EXPERIMENTS = [
     (
         "baseline: first",
         "8:5",
-        "experiments[0].baseline: connection-rate doesn't take it, only throughput, receive-rate, frame-cost, "
+        "experiments[0].baseline: connection-rate doesn't take it, only throughput, ndr-pdr, receive-rate, frame-cost, "
         "tcp-goodput; remove it",
     ),
     ("repeat: 0", "8:5", "experiments[0].repeat: expected at least 1, got 0"),
@@ -105,7 +105,7 @@ def test_a_bad_field_is_named_with_line_column_and_what_was_expected(
 @pytest.mark.parametrize(
     ("procedure", "position", "message"),
     [
-        ("conection-rate", "6:5", "experiments[0].procedure: expected 'throughput', 'frame-loss-rate', "),
+        ("conection-rate", "6:5", "experiments[0].procedure: expected 'throughput', 'ndr-pdr', 'frame-loss-rate', "),
         ("conection-rate", "6:5", "got 'conection-rate'; did you mean 'connection-rate'?"),
         ("{name: connection-rate, nome: 1}", "6:40", "experiments[0].procedure.nome: unknown field; did you mean"),
         ("{}", "6:5", "experiments[0].procedure: missing 'name'"),

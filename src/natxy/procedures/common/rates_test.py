@@ -60,5 +60,5 @@ def test_a_maximum_rate_below_the_lines_is_a_deviation(procedure: str, source: s
 
 
 def test_the_rate_of_bursts_is_no_throughput() -> None:
-    with pytest.raises(PlanProblems, match="'t' is no earlier throughput experiment"):
+    with pytest.raises(PlanProblems, match="'t' is no earlier throughput or ndr-pdr experiment"):
         caveats_of("latency", source=THROUGHPUT | {"procedure": "burst"}, **AT_THROUGHPUT)

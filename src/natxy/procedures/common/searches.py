@@ -45,6 +45,7 @@ def _mlr_search(experiment: Experiment, ceiling: float | None) -> MlrSearch:
         trials=goal.deciding_trials if goal else 1,
         loss_ratio=tolerance.most if tolerance else 0.0,
         exceed_ratio=goal.exceed_ratio if goal else 0.0,
+        partial_loss_ratio=experiment.procedure.partial_loss_ratio,
         max_invalid=experiment.max_invalid,
         ceiling=ceiling,
     )

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.engine.messages.results import Cause, StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.units import Unit
 from natxy.procedures.common.base import ProcedureResult
 from natxy.procedures.common.contradictions import overcome, rate_text
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.searches import search_of
+from natxy.procedures.common.streams import allowed_backlog_s
 from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, try_rate
 
 LINE_RATE_PASSED: Final = "the line rate: the theoretical maximum passed"
@@ -111,7 +112,17 @@ def _decided(experiment: Experiment, attempt: Attempt, result: TrialResult | Non
 def _sample(experiment: Experiment, attempt: Attempt, result: TrialResult | None) -> Sample:
     if result is None:
         return Sample(Outcome.UNPREPARED, frames=0, lost=0)
-    return replace(sample_of(result), outcome=_decided(experiment, attempt, result))
+    sample = replace(sample_of(result), outcome=_decided(experiment, attempt, result))
+    if experiment.procedure.partial_loss_ratio is None:
+        return sample
+    behind = any(_is_behind(experiment, stream) for stream in result.streams)
+    return replace(sample, by_loss=result.cause == Cause.LOSS and not behind)
+
+
+def _is_behind(experiment: Experiment, stream: StreamResult) -> bool:
+    """Returns True if a stream's last frame came so late that its trial would fail without any loss."""
+    allowed_s = allowed_backlog_s(experiment, stream.planned / stream.intended_rate_fps)
+    return allowed_s is not None and stream.backlog_ns > allowed_s * 1e9
 
 
 def sample_of(result: TrialResult) -> Sample:

@@ -97,7 +97,7 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
         arrives_as=_arrival(experiment, Side.LEFT),
         selection=experiment.phase1_selection,
         max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else _left_out(experiment),
-        max_backlog_s=_backlog_s(experiment, experiment.connections / rate_fps)
+        max_backlog_s=allowed_backlog_s(experiment, experiment.connections / rate_fps)
         if experiment.procedure.stateful
         else None,
     )
@@ -119,7 +119,7 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs:
             frames=experiment.connections,
             order=experiment.orders.state_table,
             max_loss_ratio=_tolerated(experiment, Side.RIGHT),
-            max_backlog_s=_backlog_s(experiment, experiment.connections / share_fps),
+            max_backlog_s=allowed_backlog_s(experiment, experiment.connections / share_fps),
         )
         for pair in pairs or (0,)
     ]
@@ -224,12 +224,12 @@ def _traffic(
         order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
         active_connections=active.forward if side == Side.LEFT else active.reverse,
         max_loss_ratio=_tolerated(experiment, side),
-        max_backlog_s=_backlog_s(experiment, duration_s),
+        max_backlog_s=allowed_backlog_s(experiment, duration_s),
         frame_timeout_s=experiment.procedure.frame_timeout_s,
     )
 
 
-def _backlog_s(experiment: Experiment, traffic_s: float) -> float | None:
+def allowed_backlog_s(experiment: Experiment, traffic_s: float) -> float | None:
     """Returns by how much the last frame of so long a traffic may be delayed; None if any delay is allowed."""
     share = experiment.timing.max_backlog
     return max(LEAST_BACKLOG_S, share * traffic_s) if experiment.procedure.sustained and share is not None else None

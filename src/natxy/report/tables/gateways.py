@@ -21,10 +21,11 @@ _BASELINE: Final = "Of the baseline"
 # Stands for the marks of a result, which have no room in a narrow cell.
 _STAR: Final = "*"
 # The figures that a procedure shows besides its headline.
-_MORE_FIGURES: Final = {"latency": ("wcl",)}
+_MORE_FIGURES: Final = {"latency": ("wcl",), "ndr-pdr": ("partial_drop_rate",)}
 _NARROW: Final = {
-    "throughput": ("fps",), "latency": ("TL ms", "WCL ms"), "connection-rate": ("cps",),
-    "validated-connection-rate": ("cps",), "tear-down-rate": ("torn/s",), "table-capacity": ("table",),
+    "throughput": ("fps",), "ndr-pdr": ("NDR fps", "PDR fps"), "latency": ("TL ms", "WCL ms"),
+    "connection-rate": ("cps",), "validated-connection-rate": ("cps",), "tear-down-rate": ("torn/s",),
+    "table-capacity": ("table",),
 }  # fmt: skip
 
 
