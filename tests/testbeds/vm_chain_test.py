@@ -325,7 +325,7 @@ def state_of(place: Transport) -> list[str]:
         pytest.param(TUNNEL, {}, marks=pytest.mark.more),
         ("lwaftr", {}),
         pytest.param("lwaftr", {"subscribers": SHARED | {"offset": 0}}, marks=pytest.mark.more),
-        (TUNNEL, SIX_BITS),
+        pytest.param(TUNNEL, SIX_BITS, marks=pytest.mark.more),
         (JOOL, SIX_BITS),
     ],
     ids=["one", "one that is checked", "shared", "a thousand rules", "instances of Jool"],
