@@ -96,7 +96,8 @@ class MlrSearch:
                 highest, more = self._highest_load(measurer, measurer.passed_below(limit))
                 continue
             before = highest
-            if found.upper_bound is None and more and highest < self.max_rate:
+            unbounded = found.upper_bound is None or (self._has_two_goals and found.partial_upper is None)
+            if unbounded and more and highest < self.max_rate:
                 # The rate that the search began at failed only once: it passes, as more trials have shown. What passed
                 # must pass again, so that an accident here does not leave a wide bracket.
                 highest, more = self._highest_load(measurer, before)
@@ -124,13 +125,15 @@ class MlrSearch:
         results = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)
         found, *partial = (results[goal] for goal in goals)
         lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
-        met = partial[0].relevant_lower_bound if partial else None
+        bounds = [*(each for goal in partial for each in (goal.relevant_lower_bound, goal.relevant_upper_bound))]
+        met, unmet = (None if bound is None else float(bound) for bound in bounds or (None, None))
         return SearchResult(
             lower_bound=None if lower is None else float(lower),
             upper_bound=None if upper is None else float(upper),
             steps=0,
             conditional_rate=None if lower is None else float(found.conditional_throughput),
-            partial_rate=None if met is None else float(met),
+            partial_rate=met,
+            partial_upper=unmet,
         )
 
     def _alone(self, measurer: _Measurer, rate: float) -> SearchResult:
@@ -139,7 +142,10 @@ class MlrSearch:
         As in the library, the rate is decided as soon as no further trial could change the outcome.
         """
         if self._decide(rate, measurer.sample).outcome == Outcome.PASS:
-            return SearchResult(lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate)
+            partial = rate if self._has_two_goals else None
+            return SearchResult(
+                lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate, partial_rate=partial
+            )
         return SearchResult(lower_bound=None, upper_bound=rate, steps=0)
 
     def _decide(self, rate: float, measure: Callable[[float, float], Sample]) -> Sample:
@@ -170,10 +176,21 @@ class MlrSearch:
         second = [] if self.partial_loss_ratio is None else [_raised(self.partial_loss_ratio)]
         return (_raised(self.loss_ratio), *second)
 
+    @property
+    def _has_two_goals(self) -> bool:
+        return self.partial_loss_ratio is not None
+
     def intolerable_loss(self, sample: Sample) -> int:
         """Returns the least number of lost frames with which a trial like this one meets no goal that it has failed."""
+        ratios = self._goal_loss_ratios
+        return math.floor((ratios[0] if sample.by_loss else ratios[-1]) * sample.frames) + 1
+
+    def _meets_a_goal(self, sample: Sample) -> bool:
+        """Returns true unless the trial failed by more than the loss that any goal allows."""
         *_, most = self._goal_loss_ratios
-        return math.floor((most if not sample.by_loss else _raised(self.loss_ratio)) * sample.frames) + 1
+        return sample.outcome == Outcome.PASS or (
+            self._has_two_goals and sample.by_loss and sample.lost <= most * sample.frames
+        )
 
     def _highest_load(self, measurer: _Measurer, passed: float) -> tuple[float, bool]:
         """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
@@ -196,13 +213,13 @@ class MlrSearch:
                 limits.pop()
                 return highest, True
             try:
-                outcome = measurer.first(load, most_invalid=None if passed else _HASTE)
+                sample = measurer.first(load, most_invalid=None if passed else _HASTE)
             except TesterLimitReached as limit:
                 if not limit.at_rate:
                     raise
                 limits.append(limit)
             else:
-                if not limits or outcome == Outcome.FAIL:
+                if not limits or not self._meets_a_goal(sample):
                     return load, True
                 passed = load
 
@@ -268,14 +285,14 @@ class _Measurer:
         self._first: dict[tuple[float, float], Sample] = {}
         self._retried: set[float] = set()
 
-    def first(self, intended_load: float, most_invalid: int | None = None) -> Outcome:
+    def first(self, intended_load: float, most_invalid: int | None = None) -> Sample:
         """Measures before the library does, and keeps the result for its first such trial.
 
         TesterLimitReached already after `most_invalid` invalid attempts.
         """
         sample = self.anew(self._first_s, intended_load, most_invalid)
         self._first[self._first_s, intended_load] = sample
-        return sample.outcome
+        return sample
 
     def once_more(self, limit: TesterLimitReached) -> None:
         """Measures as `first` does at a rate that the tester could not send; raises `limit` if it did so before."""

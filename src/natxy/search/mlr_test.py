@@ -506,6 +506,22 @@ def test_a_second_goal_takes_few_more_trials() -> None:
     assert len(both.tried) < len(alone.tried) + len(second.tried)
 
 
+def test_a_rate_with_a_partial_loss_is_not_the_highest_below_what_the_tester_sends() -> None:
+    """The tester sends no more than 790 k, the gateway loses 0.1 % from 300 k on, and much from 600 k on."""
+
+    def measure(attempt: Attempt) -> Sample:
+        frames = round(attempt.rate * 60)
+        if attempt.rate > 790e3:
+            return Sample(Outcome.INVALID, frames, 0)
+        lost = 0.2 if attempt.rate > 600e3 else 0.001 if attempt.rate > 300e3 else 0.0
+        return Sample(Outcome.FAIL if lost else Outcome.PASS, frames, round(lost * frames))
+
+    found = replace(search_with(STRICT), partial_loss_ratio=0.005).run(measure)
+    assert found.lower_bound == pytest.approx(300e3, rel=ERROR)
+    assert found.partial_rate == pytest.approx(600e3, rel=ERROR)
+    assert found.partial_upper is not None
+
+
 def test_only_a_loss_is_allowed_by_the_second_goal() -> None:
     def misrouting(attempt: Attempt) -> Sample:
         """Loses nothing above its limit, but fails."""
