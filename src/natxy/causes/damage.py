@@ -27,24 +27,25 @@ _UDP_BYTES: Final = 8
 _MOST_NAMED: Final = 2
 
 
-def damage(samples: Iterable[ForeignSample]) -> str:
+def damage(samples: Iterable[ForeignSample], *, may_lack_checksum: bool = False) -> str:
     """Returns what is wrong with the first damaged frames, such as `UDP checksum 0xdead instead of 0x1a2b`.
 
+    `may_lack_checksum`: packets in softwires may have none, as those of a NAT may (RFC 768).
     The text is empty if no frame was kept, or if more than what was kept would be needed to tell.
     """
     told: dict[str, str] = {}
     for sample in samples:
         if sample.kind == DAMAGED:
-            for field, text in faults(base64.b64decode(sample.data_base64)):
+            for field, text in faults(base64.b64decode(sample.data_base64), may_lack_checksum=may_lack_checksum):
                 told.setdefault(field, f"{field} {text}")
     return " and ".join([*told.values()][:_MOST_NAMED])
 
 
-def faults(frame: bytes) -> Iterator[tuple[str, str]]:
+def faults(frame: bytes, *, may_lack_checksum: bool = False) -> Iterator[tuple[str, str]]:
     """Yields the fields of a frame of UDP that are wrong, with the values that they have and should have. A frame whose
     fields are right has another length than the tester sent."""
     packet = _packet(frame)
-    found = [*(_of_ipv4(packet) if _is_ipv4(packet) else _of_ipv6(packet))]
+    found = [*(_of_ipv4(packet) if _is_ipv4(packet) else _of_ipv6(packet, may_lack_checksum))]
     yield from found
     # What was cut off may have made the checksum wrong.
     if not found and _UDP_BYTES < _ip_bytes(packet) <= len(packet):
@@ -87,15 +88,15 @@ def _of_ipv4(packet: bytes, *, optional: bool = True) -> Iterator[tuple[str, str
     yield from _of_udp(packet[header_bytes:length], length - header_bytes, packet[12:20], optional=optional)
 
 
-def _of_ipv6(packet: bytes) -> Iterator[tuple[str, str]]:
+def _of_ipv6(packet: bytes, may_lack_checksum: bool) -> Iterator[tuple[str, str]]:
     if len(packet) < _IPV6_BYTES + _UDP_BYTES:
         return
     protocol, at, end = packet[6], _IPV6_BYTES, _IPV6_BYTES + _word(packet, 4)
     while protocol in _EXTENSIONS and at + 2 <= len(packet):
         protocol, at = packet[at], at + 8 * (1 + packet[at + 1])
     if protocol == _IPV4_INSIDE and at + _IPV4_BYTES <= len(packet):
-        # Nobody takes away a checksum from what is in a softwire.
-        yield from _of_ipv4(packet[at:end], optional=False)
+        # An end of a softwire takes no checksum away.
+        yield from _of_ipv4(packet[at:end], optional=may_lack_checksum)
     if protocol == _UDP and at + _UDP_BYTES <= len(packet):
         yield from _of_udp(packet[at:end], end - at, packet[8:40], optional=False)
 

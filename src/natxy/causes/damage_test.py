@@ -72,6 +72,7 @@ def test_a_checksum_that_is_missing_in_a_softwire_was_taken_away() -> None:
     expected = right_checksum(frame())
     found = faults(bytes(Ether() / IPv6(nh=4) / inner))
     assert dict(found) == {"UDP checksum": f"0x0000 instead of 0x{expected:04x}"}
+    assert [*dict(faults(bytes(Ether() / IPv6(nh=4) / inner), may_lack_checksum=True))] == ["length"]
 
 
 def test_lengths_that_differ_are_named_with_both() -> None:

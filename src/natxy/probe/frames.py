@@ -101,7 +101,10 @@ def _passage(stream: StreamSpec, found: StreamResult, samples: list[ForeignSampl
         corrupt=found.corrupt,
         longest=max(lengths, default=None),
         refusals=tuple(dict.fromkeys(_refusals(stream.source, samples))),
-        damage=damage(sample for sample in samples if sample.side != stream.source),
+        damage=damage(
+            (sample for sample in samples if sample.side != stream.source),
+            may_lack_checksum=bool(stream.frame.softwire and stream.frame.softwire.may_lack_checksum),
+        ),
     )
 
 
