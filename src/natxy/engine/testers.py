@@ -37,6 +37,7 @@ _LONGEST_LEAD_S: Final = 2.0
 _SPARE: Final = 1.5
 # What one engine's verdict means for the trial of all, the worst last. No engine says DISTURBED.
 _ORDER: Final = (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)
+_CAUSES: Final = {Cause.LOSSLESS: 0, Cause.LOSS: 1}
 
 OfPair = TypeVar("OfPair", PortSpec, NeighborSide, StreamSpec)
 _News = SimpleQueue[tuple[int, Progress | TrialResult | BaseException]]
@@ -224,7 +225,8 @@ def _total(progress: Iterable[Progress]) -> Progress:
 
 def _merged(names: Sequence[str], results: Mapping[Tester, TrialResult]) -> TrialResult:
     """Returns the result of all: the worst verdict, and every stream and port with what its own tester counted."""
-    worst = max(results.values(), key=lambda result: (_ORDER.index(result.verdict), result.cause != Cause.LOSSLESS))
+    # Of several causes, a loss says least: a search may allow it.
+    worst = max(results.values(), key=lambda result: (_ORDER.index(result.verdict), _CAUSES.get(result.cause, 2)))
     deciding = {tester: result for tester, result in results.items() if result.verdict == worst.verdict}
     streams = {stream.name: stream for result in results.values() for stream in result.streams}
     whole: dict[str, object] = {

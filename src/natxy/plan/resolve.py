@@ -178,7 +178,7 @@ def _whole_search(
         goal = goal if goal.preset else goal.model_copy(update={"preset": GoalPreset.ROBUST})
     if own.procedure.needs_mlrsearch:
         if own.search.kind == "binary":
-            text = f"{own.procedure.name} has two goals, which only an mlrsearch takes; remove it"
+            text = f"{own.procedure.name} has two goals, which only an mlrsearch takes; remove `kind`"
             raise PlanProblems([Problem((*location, "search", "kind"), text)])
         search = search.model_copy(update={"kind": "mlrsearch"})
     if search.kind == "mlrsearch":

@@ -18,7 +18,7 @@ from natxy.search.outcome import Attempt, Outcome, Sample, SearchResult, TesterL
 
 # The library is loaded where it is used. Loading takes up to 0.4 s, and most commands need no such search.
 if TYPE_CHECKING:
-    from MLRsearch import MeasurementResult, SearchGoal
+    from MLRsearch import GoalResult, MeasurementResult, SearchGoal
 
 # The library never returns if a width of its targets equals that of the whole range, as 1 of 2 to 3 does.
 _NOT_THE_RANGE = 0.999
@@ -31,6 +31,12 @@ _HASTE = 2
 def _raised(loss_ratio: float) -> float:
     """Returns a tolerated loss, slightly raised: a trial that loses exactly that much passes despite rounding."""
     return loss_ratio * (1 + 1e-12)
+
+
+def _bounds(found: GoalResult) -> tuple[float | None, float | None]:
+    """Returns the bounds that the library found for a goal."""
+    lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
+    return None if lower is None else float(lower), None if upper is None else float(upper)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class MlrSearch:
                 highest, more = self._highest_load(measurer, measurer.passed_below(limit))
                 continue
             before = highest
-            unbounded = found.upper_bound is None or (self._has_two_goals and found.partial_upper is None)
+            unbounded = found.upper_bound is None or (self._has_two_goals and found.partial_upper_bound is None)
             if unbounded and more and highest < self.max_rate:
                 # The rate that the search began at failed only once: it passes, as more trials have shown. What passed
                 # must pass again, so that an accident here does not leave a wide bracket.
@@ -123,17 +129,16 @@ class MlrSearch:
         # No warm-up trial at the highest rate, which would not count.
         config.warmup_duration = 0.0
         results = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None)
-        found, *partial = (results[goal] for goal in goals)
-        lower, upper = found.relevant_lower_bound, found.relevant_upper_bound
-        bounds = [*(each for goal in partial for each in (goal.relevant_lower_bound, goal.relevant_upper_bound))]
-        met, unmet = (None if bound is None else float(bound) for bound in bounds or (None, None))
+        found = results[goals[0]]
+        lower, upper = _bounds(found)
+        partial_lower, partial_upper = _bounds(results[goals[1]]) if self._has_two_goals else (None, None)
         return SearchResult(
-            lower_bound=None if lower is None else float(lower),
-            upper_bound=None if upper is None else float(upper),
+            lower_bound=lower,
+            upper_bound=upper,
             steps=0,
             conditional_rate=None if lower is None else float(found.conditional_throughput),
-            partial_rate=met,
-            partial_upper=unmet,
+            partial_lower_bound=partial_lower,
+            partial_upper_bound=partial_upper,
         )
 
     def _alone(self, measurer: _Measurer, rate: float) -> SearchResult:
@@ -141,12 +146,11 @@ class MlrSearch:
 
         As in the library, the rate is decided as soon as no further trial could change the outcome.
         """
-        if self._decide(rate, measurer.sample).outcome == Outcome.PASS:
-            partial = rate if self._has_two_goals else None
-            return SearchResult(
-                lower_bound=rate, upper_bound=None, steps=0, conditional_rate=rate, partial_rate=partial
-            )
-        return SearchResult(lower_bound=None, upper_bound=rate, steps=0)
+        sample = self._decide(rate, measurer.sample)
+        partial = rate if self._has_two_goals and self._meets_a_goal(sample) else None
+        if sample.outcome == Outcome.PASS:
+            return SearchResult(rate, None, steps=0, conditional_rate=rate, partial_lower_bound=partial)
+        return SearchResult(None, rate, steps=0, partial_lower_bound=partial)
 
     def _decide(self, rate: float, measure: Callable[[float, float], Sample]) -> Sample:
         """Measures as often as the goal asks for; returns the trial that lost least of those with the outcome.
@@ -167,8 +171,9 @@ class MlrSearch:
         # Trials at the highest rate and at the rate that arrived there, then halving of the bracket that remains. The
         # loss may give the rate exactly; a 64th of the range is assumed.
         widths = math.log(self.max_rate / self.min_rate) / self.relative_error
-        # One of the two bounds passes and the other fails, each as soon as it is decided.
-        return 3 + self.deciding + math.ceil(math.log2(1 + widths / 64))
+        # One of the two bounds passes and the other fails, each as soon as it is decided. So do those of a second goal.
+        second = self.deciding if self._has_two_goals else 0
+        return 3 + self.deciding + second + math.ceil(math.log2(1 + widths / 64))
 
     @property
     def _goal_loss_ratios(self) -> tuple[float, ...]:
@@ -193,10 +198,10 @@ class MlrSearch:
         )
 
     def _highest_load(self, measurer: _Measurer, passed: float) -> tuple[float, bool]:
-        """Returns the highest rate, or, if the tester cannot send it, a lower one that the gateway fails.
+        """Returns the highest rate, or, if the tester cannot send it, a lower one at which the gateway meets no goal.
 
-        The rate is above `passed`. If the gateway passes all that the tester sends, returns the highest rate that
-        passed, and False: there is no higher one. Raises TesterLimitReached if none passed.
+        The rate is above `passed`. If the gateway meets a goal with all that the tester sends, returns the highest rate
+        at which it did, and False: there is no higher one. Raises TesterLimitReached if there is none.
         """
         limits = measurer.limits
         while True:

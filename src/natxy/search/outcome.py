@@ -92,8 +92,8 @@ class SearchResult:
     when none did; the true rate is then at least `lower_bound`. `conditional_rate` is MLRsearch's conditional
     throughput: the rate that arrived in the decisive trials at `lower_bound`. `unsent_rate` is the lowest rate that the
     tester could not send, below which the search went on; None when it sent every rate that was tried. `overcome` holds
-    trials that contradict each other although the bounds passed and failed once more. `partial_rate` and
-    `partial_upper` are the bounds of a search's second goal, which allows more loss.
+    trials that contradict each other although the bounds passed and failed once more. `partial_lower_bound`
+    and `partial_upper_bound` are those of a search's second goal, which allows more loss.
     """
 
     lower_bound: float | None
@@ -102,8 +102,8 @@ class SearchResult:
     conditional_rate: float | None = None
     unsent_rate: float | None = None
     overcome: Contradiction | None = None
-    partial_rate: float | None = None
-    partial_upper: float | None = None
+    partial_lower_bound: float | None = None
+    partial_upper_bound: float | None = None
 
     @property
     def rate(self) -> float:

@@ -161,7 +161,7 @@ class SearchPlan(PlanModel):
 
     kind: Literal["binary", "mlrsearch"] | None = None
     """`binary` (RFC 2544 §26.1) or `mlrsearch` (RFC 9971); default: `mlrsearch` with `timing: lab` where the procedure
-    has it, else `binary`."""
+    has it and for `ndr-pdr`, else `binary`."""
     min_rate: Rate | None = None
     """Lowest rate to try; default: 1000 per second."""
     max_rate: Rate | None = None

@@ -16,9 +16,9 @@ _PARTIAL_LOSS: Final = 0.005
 class NdrPdrConfig(FrameTimeout):
     name: Literal["ndr-pdr"] = "ndr-pdr"
     partial_loss: Share = _PARTIAL_LOSS
-    """Loss that the partial drop rate allows, above that of `loss_tolerance`."""
+    """Share of frames that a trial may lose for the partial drop rate, more than `loss_tolerance`."""
 
-    list_position: ClassVar = 105
+    list_position: ClassVar = 100
     summary: ClassVar = "the highest rates without loss and with a partial loss, by one search (RFC 9971)"
     figures: ClassVar = (
         Figure("rate", "No drop rate", Unit.FPS),

@@ -13,7 +13,7 @@ from natxy.plan.procedures.figures import Figure
 class ThroughputConfig(FrameTimeout):
     name: Literal["throughput"] = "throughput"
 
-    list_position: ClassVar = 100
+    list_position: ClassVar = 90
     summary: ClassVar = "the highest rate at which every frame arrives (RFC 2544 §26.1)"
     figures: ClassVar = (Figure("rate", "Throughput", Unit.FPS),)
     supplies: ClassVar = "rate"

@@ -54,7 +54,8 @@ def find_rate(repetition: Repetition, step: Step, steps_before: int = 0) -> tupl
     found = search.run(lambda attempt: _sample(experiment, attempt, measure(attempt)))
     contradiction = overcome(repetition, found)
     if found.upper_bound is None and _is_line_rate(experiment, found.rate):
-        found, remark = replace(found, upper_bound=found.rate), LINE_RATE_PASSED
+        found = replace(found, upper_bound=found.rate, partial_upper_bound=found.partial_lower_bound)
+        remark = LINE_RATE_PASSED
     else:
         remark = _remark(found, reasons, experiment.procedure.step_unit)
     return found, "; ".join(filter(None, (remark, contradiction)))
@@ -161,7 +162,8 @@ def _remark(result: SearchResult, reasons: Mapping[Verdict, str], unit: Unit) ->
                 f"no rate passed, and the tester could not send the search's lowest: {reasons.get(Verdict.INVALID, '')}"
             )
         decisive = (reasons.get(verdict) for verdict in (Verdict.FAIL, Verdict.DISTURBED, Verdict.INVALID))
-        return f"no rate passed, not even the search's lowest: {next(filter(None, decisive), '')}"
+        goal = "" if result.partial_lower_bound is None else " without the second goal's loss"
+        return f"no rate passed{goal}, not even the search's lowest: {next(filter(None, decisive), '')}"
     if result.upper_bound is None:
         return "at least this: " + (unsent or "the search's highest rate passed")
     if result.conditional_rate is not None and result.conditional_rate != result.rate:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that only some procedures have: latencies, table capacities, and background traffic."""
+"""Tables that only some procedures have: latencies, drop rates, table capacities, and background traffic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import StreamResult
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Unit, format_share
 from natxy.plan.procedures.figures import STREAMS
 from natxy.report.tables.statistics import MEDIAN
 from natxy.report.tables.table import Column, Table
@@ -44,6 +44,27 @@ def _latencies(experiment: ExperimentRecord, streams: Sequence[str]) -> Iterator
         for name in _LATENCIES:
             summary = experiment.figure_statistics.get(f"{name}_{stream}")
             yield wording.bounded(summary.bounded_median, Unit.NS) if summary else wording.ABSENT
+
+
+# --- drop rates
+
+
+def drop_rates_table(run: RunRecord) -> Table | None:
+    """Returns the medians of the rates that searches with two goals found, with the loss that the second one allows;
+    None if no experiment has such a search."""
+    rows = []
+    for experiment in run.experiments:
+        partial_loss = experiment.planned.procedure.partial_loss_ratio
+        if partial_loss is None:
+            continue
+        summaries = (experiment.statistics, experiment.figure_statistics.get("partial_drop_rate"))
+        rates = (wording.bounded(each.bounded_median, Unit.FPS) if each else wording.ABSENT for each in summaries)
+        rows.append((experiment.title, *rates, format_share(partial_loss)))
+    if not rows:
+        return None
+    titles = ("No drop rate", "Partial drop rate", "Loss allowed")
+    columns = (Column("Experiment"), *(Column(title, numeric=True) for title in titles))
+    return Table("Drop rates, medians, frames per second per direction", columns, tuple(rows))
 
 
 # --- capacity

@@ -16,7 +16,7 @@ from natxy.report.tables.dut.instructions import instruction_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.dut.public_addresses import public_addresses
 from natxy.report.tables.gateways import OTHER_KERNELS, gateways_table
-from natxy.report.tables.per_procedure import latency_tables
+from natxy.report.tables.per_procedure import drop_rates_table, latency_tables
 from natxy.report.tables.published_figures import published_figures
 from natxy.report.tables.statistics import intervals_note
 from natxy.report.tables.table import to_rich
@@ -36,6 +36,8 @@ def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
     compared = gateways_table(run, narrow=True)
     parts: list[RenderableType] = [to_rich(table) for table in results_tables.overview(run)]
     parts += [to_rich(table) for table in latency_tables(run)]
+    if rates := drop_rates_table(run):
+        parts.append(to_rich(rates))
     if note := intervals_note(run.experiments, headlines_only=True):
         parts.append(Text(note, style="dim"))
     for figures in published_figures(run, narrow=True):

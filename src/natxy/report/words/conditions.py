@@ -243,7 +243,7 @@ def _mlrsearch(planned: Experiment) -> str:
     goal = planned.search.goal
     loss_ratio = f"MLRsearch, goal loss ratio {planned.loss_tolerance.most if planned.loss_tolerance else 0:g}"
     if (second := planned.procedure.partial_loss_ratio) is not None:
-        loss_ratio += f", of a second goal {second:g}"
+        loss_ratio = f"{loss_ratio} and {second:g}"
     if goal is None:
         return f"{loss_ratio}, one trial a rate"
     ratios = f"{loss_ratio}, goal exceed ratio {goal.exceed_ratio:g}"
