@@ -18,10 +18,12 @@ from natxy.plan.model.traffic import PortRange
 from natxy.plan.model.units import (
     Percent,
     Unit,
+    counted,
     enumerated,
     format_duration,
     format_quantity,
     format_rate,
+    format_share,
     times,
 )
 from natxy.plan.procedures.tcp_goodput import TcpGoodputConfig
@@ -130,6 +132,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         frames += f", {experiment.directions}, {which} of {format_duration(experiment.deciding_trial_s)}"
     if experiment.procedure.frame_timeout_s is not None:
         frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
+    if (partial_loss := experiment.procedure.partial_loss_ratio) is not None:
+        frames += f", a partial loss of {format_share(partial_loss)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
     yield f"{experiment.procedure.name} of {experiment.gateway.title}{cores}: {frames}"
     if experiment.connections is not None:
@@ -162,14 +166,14 @@ def _subscribers(experiment: Experiment) -> Iterator[str]:
     own = experiment.subscribers
     if own is None:
         return
-    text = f"{own.count:,} subscribers"
+    text = counted(own.count, "subscriber")
     if not isinstance(own, HomesPlan) and own.share_addresses:
         shared = own.bindings
         text += f", {shared.psid_count} at each address by a PSID of {shared.psid_length} bits"
         text += f" and an offset of {shared.offset}"
     text += f"; their ends are in {own.ipv6}"
     if softwire := experiment.softwire:
-        text += f", and the core's is {softwire.own}"
+        text += f", the core's end is {softwire.own}"
     yield text
 
 
