@@ -57,7 +57,7 @@ SUBSCRIBERS: Final[Fields] = {
 }  # fmt: skip
 SOFTWIRE: Final[Fields] = {
     "core": "2001:db8::1", "subscribers": SUBSCRIBERS | {"psid_mask": 0, "psid_xor": 0}, "inner_address": "10.0.0.1",
-    "hop_limit": 9, "traffic_class": 3, "flow_label": 5,
+    "may_lack_checksum": True, "hop_limit": 9, "traffic_class": 3, "flow_label": 5,
 }  # fmt: skip
 MAPPING: Final[Fields] = {
     "subscribers": SUBSCRIBERS, "prefix": "2001:db8:ffff::/64", "traffic_class": 3, "flow_label": 5,
