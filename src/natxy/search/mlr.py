@@ -186,7 +186,10 @@ class MlrSearch:
         return self.partial_loss_ratio is not None
 
     def intolerable_loss(self, sample: Sample) -> int:
-        """Returns the least number of lost frames with which a trial like this one meets no goal that it has failed."""
+        """Returns how many lost frames the library has to hear of a failed trial, at least.
+
+        A trial that failed by its loss has failed the first goal, and any other failed trial both goals.
+        """
         ratios = self._goal_loss_ratios
         return math.floor((ratios[0] if sample.by_loss else ratios[-1]) * sample.frames) + 1
 
