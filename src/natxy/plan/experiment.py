@@ -365,6 +365,11 @@ class Experiment(PlanModel):
         return f" (non-RFC: {marks})" if marks else ""
 
     @property
+    def may_lack_checksum(self) -> bool:
+        """True if packets may arrive in softwires without a UDP checksum, because a NAT has changed them (RFC 768)."""
+        return self.gateway.hides_left
+
+    @property
     def uses_connections(self) -> bool:
         """True if the gateway's table is emptied before every step."""
         return self.procedure.stateful or self.connections is not None

@@ -178,8 +178,8 @@ class Repetition:
             load = load.model_copy(update={"instructions": load.instructions.without_functions()})
         counts = self.counting.end() if self.counting else None
         self._check_alive(trial_title(kind, rate_fps), result)
-        of_nat = self.experiment.gateway.hides_left
-        damaged = damage(result.samples, may_lack_checksum=of_nat) if result.verdict == Verdict.FAIL else ""
+        lacking = self.experiment.may_lack_checksum
+        damaged = damage(result.samples, may_lack_checksum=lacking) if result.verdict == Verdict.FAIL else ""
         gateways = self.experiment.gateway.hop_titles
         place = place_of_loss(result, load, gateways) if result.verdict == Verdict.FAIL else ""
         told = (damaged, astray(self.experiment, result), counted(result, load, counts), place)

@@ -285,7 +285,7 @@ def _frame(experiment: Experiment, side: Side) -> FrameFormat:
     if softwire := experiment.softwire:
         subscribers = experiment.subscribers.bindings if experiment.subscribers else None
         ends = SoftwireFormat.of(softwire, subscribers)
-        ends = ends.model_copy(update={"may_lack_checksum": experiment.gateway.hides_left})
+        ends = ends.model_copy(update={"may_lack_checksum": experiment.may_lack_checksum})
         return plain.model_copy(update=update | {"softwire": ends})
     if domain := experiment.map_domain:
         return plain.model_copy(update=update | {"mapping": _mapping(domain)})
