@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from natxy.cleanup.gateways import recorded_gateway
 from natxy.dut.base import Gateway
@@ -29,7 +29,9 @@ from natxy.procedures.common.repetition import GatewayContext, Tester
 from natxy.run.caveats import caveats_of_testbed, needs
 from natxy.run.cores import set_cores
 from natxy.system.interrupts import dumped, interrupts_held_back
+from natxy.system.ledger import Ledger
 from natxy.system.niceness import HIGHEST, LOWEST, Niceness
+from natxy.system.programs import owned_programs
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.base import Testbed
 from natxy.testbeds.gateway_watch import GatewayWatch
@@ -37,6 +39,9 @@ from natxy.testbeds.lab_kernels import why_not
 from natxy.testbeds.registry import create_testbed
 
 SetupKey = tuple[GatewayPath, bool, Addresses | None]
+
+MOST_STANDING: Final = 4
+"""Set-ups that stand at a time: NAT and forwarding, with one address and with many. Each has an engine's memory."""
 
 
 def setup_key(experiment: Experiment) -> SetupKey:
@@ -74,9 +79,19 @@ class Setup:
     counting: CountWatches | None = None
 
 
+@dataclass(eq=False)
+class _Standing:
+    """A set-up that stands: `stack` removes it. No experiment fits a set-up whose `made_for` is None."""
+
+    setup: Setup
+    stack: ExitStack
+    made_for: SetupKey | None
+
+
 class Setups:
     """Provides the setup for one experiment after the other, and keeps it while it fits; leaving removes it.
 
+    Set-ups that do not disturb each other stand side by side, so that a change between their experiments takes no time.
     The engine's stderr goes to `engine_log`.
     """
 
@@ -84,24 +99,31 @@ class Setups:
         self._plan = plan
         self._engine_log = engine_log
         self._listener = listener or RunListener()
-        self._stack = ExitStack()
-        self._made_for: SetupKey | None = None
+        # The last one is the present one.
+        self._standing: list[_Standing] = []
         self._experiment: Experiment | None = None
-        self._setup: Setup | None = None
         # A testbed that outlives its gateways, and its MTU.
         self._lasting = ExitStack()
         self._kept: tuple[Testbed, int] | None = None
         self._built_again = ""
-        self._niceness = Niceness(_nice_value(plan), active=plan.testbed.is_local)
+        spinning = any(experiment.gateway.polls for experiment in plan.experiments)
+        # Beside a gateway that polls without rest, natxy would not run on that core with the lowest priority.
+        self._niceness = Niceness(HIGHEST if spinning else LOWEST, active=plan.testbed.is_local)
+        self._together = plan.testbed.stand_together and not spinning
+        self._programs = ExitStack()
 
     def __enter__(self) -> Setups:
+        if self._together:
+            # Programs of all set-ups have one mark, which must outlive the first of them.
+            self._programs.enter_context(owned_programs(Ledger()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self.discard()
-        finally:
-            self._niceness.end()
+        with self._programs:
+            try:
+                self.discard()
+            finally:
+                self._niceness.end()
 
     def provide(self, experiment: Experiment) -> Setup:
         """Returns the setup for `experiment`, with the cores that it asks for.
@@ -109,48 +131,74 @@ class Setups:
         Raises DutError, PlanError or EngineDiedError when it cannot be set up; then nothing of it stays.
         """
         wanted = setup_key(experiment)
-        if self._setup is None or self._made_for != wanted:
-            self._remove()
-            started_s = time.monotonic()
-            try:
-                with self._niceness.foreground():
-                    self._setup = self._set_up(self._stack, experiment)
-            except BaseException:
-                self.discard(f"the set-up of {experiment.name} failed")
-                raise
-            self._made_for = wanted
-            self._listener.receive(
-                TestbedBuilt(
-                    experiment=experiment.name,
-                    took_s=time.monotonic() - started_s,
-                    tester_cores=tuple(self._setup.tester_cores),
-                    description=self._setup.description,
-                    caveats=tuple(self._setup.caveats),
-                )
-            )
+        present = next((each for each in self._standing if each.made_for == wanted), None)
+        if present is None:
+            beside = MOST_STANDING - 1 if self._together else 0
+            self._remove(self._standing[: max(0, len(self._standing) - beside)])
+            present = self._stand(experiment, wanted)
+        self._standing = [*(each for each in self._standing if each is not present), present]
         self._experiment = experiment
-        with self._setup.gateway() as gateway:
-            set_cores(gateway, self._setup.dut_cores, experiment)
-        return self._setup
+        with present.setup.gateway() as gateway:
+            set_cores(gateway, present.setup.dut_cores, experiment)
+        return present.setup
 
     def discard(self, because: str = "") -> None:
-        """Removes the present setup with its testbed, so that the next experiment has new ones; the report of that one
+        """Removes all setups with their testbeds, so that the next experiment has new ones; the report of that one
         says why."""
         self._built_again = because
         with interrupts_held_back():
             try:
-                self._remove(because)
+                self._remove(self._standing, because)
             finally:
                 self._kept = None
                 self._lasting.close()
 
-    def _remove(self, because: str = "") -> None:
-        with interrupts_held_back():
-            was_built, self._setup = self._setup is not None, None
-            self._made_for = None
-            self._stack.close()
-            if was_built:
-                self._listener.receive(TestbedRemoved(reason=because))
+    def _stand(self, experiment: Experiment, wanted: SetupKey) -> _Standing:
+        """Sets up what the experiment is measured on, and adds it to what stands.
+
+        What stands may hold a setting of the machine at another value. So after an error, nothing else stands at a
+        second try.
+        """
+        started_s = time.monotonic()
+        try:
+            with self._niceness.foreground():
+                setup, stack = self._try_set_up(experiment)
+        except BaseException as error:
+            alone = not self._standing
+            self.discard(f"the set-up of {experiment.name} failed")
+            if alone or not isinstance(error, DutError):
+                raise
+            return self._stand(experiment, wanted)
+        present = _Standing(setup, stack, wanted)
+        self._standing.append(present)
+        self._listener.receive(
+            TestbedBuilt(
+                experiment=experiment.name,
+                took_s=time.monotonic() - started_s,
+                tester_cores=tuple(setup.tester_cores),
+                description=setup.description,
+                caveats=tuple(setup.caveats),
+            )
+        )
+        return present
+
+    def _try_set_up(self, experiment: Experiment) -> tuple[Setup, ExitStack]:
+        """Returns a set-up and what removes it; after an error nothing of it stays."""
+        stack = ExitStack()
+        try:
+            return self._set_up(stack, experiment), stack
+        except BaseException:
+            with interrupts_held_back():
+                stack.close()
+            raise
+
+    def _remove(self, leaving: Sequence[_Standing], because: str = "") -> None:
+        """Removes set-ups, the latest first, each of them whatever the removal of another one raises."""
+        self._standing = [each for each in self._standing if each not in leaving]
+        with interrupts_held_back(), ExitStack() as removals:
+            for each in leaving:
+                removals.callback(self._listener.receive, TestbedRemoved(reason=because))
+                removals.callback(each.stack.close)
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
         """Pushes onto `stack` what removes each part again."""
@@ -209,11 +257,11 @@ class Setups:
             gateway.set_links()
         gateway.apply()
         gateway.wait_ready()
-        assert self._setup
         assert self._experiment
-        set_cores(gateway, self._setup.dut_cores, self._experiment)
+        present = self._standing[-1]
+        set_cores(gateway, present.setup.dut_cores, self._experiment)
         # The DUT may have given its interfaces other names, which only a new set-up finds.
-        self._made_for = None
+        present.made_for = None
 
     def _testbed(self, stack: ExitStack, experiment: Experiment) -> Testbed:
         """Returns the testbed, built anew unless it is one that outlives its gateways and still works."""
@@ -285,10 +333,3 @@ def _unset_links(gateway: Gateway[Any]) -> None:
     """Removes the addresses and routes, unless the gateway is lost."""
     with suppress(DutLostError):
         gateway.unset_links()
-
-
-def _nice_value(plan: ResolvedPlan) -> int:
-    """Returns the highest priority beside a gateway that polls without rest: with the lowest, natxy would not run on
-    that core while frames flow."""
-    spinning = any(experiment.gateway.polls for experiment in plan.experiments)
-    return HIGHEST if spinning else LOWEST

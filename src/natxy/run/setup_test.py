@@ -153,6 +153,85 @@ def test_only_a_lost_gateway_need_not_be_removed(
         assert setups.provide(plan.experiments[0]) is not first
 
 
+class TestStandingTogether:
+    """Several gateways, each on a testbed that can stand beside the others but for one."""
+
+    not_beside_others = "6"
+
+    @pytest.fixture
+    def log(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Lists which simulated gateways are set up and removed, by their rate of forwarding."""
+        happened: list[str] = []
+
+        def set_up(setups: Setups, stack: ExitStack, experiment: Experiment) -> Setup:
+            assert isinstance(experiment.gateway, SimulatedConfig)
+            name = f"{experiment.gateway.forwarding_fps:g}"
+            happened.append(name)
+            stack.callback(happened.append, f"-{name}")
+            if name == self.not_beside_others and setups._standing:
+                raise DutError("the setting is held at another value")
+            dut = SimulatedDut(experiment.gateway, 0.0, seed=1)
+            engine, gateway = SimulatedEngine(dut), SimulatedGateway(dut)
+            return Setup(engine, partial(setups._in_hand, gateway), None, lambda _: None, (), {}, {}, {}, [])
+
+        monkeypatch.setattr(Setups, "_set_up", set_up)
+        monkeypatch.setattr(SimulatedTestbedConfig, "stand_together", True)
+        return happened
+
+    @pytest.fixture
+    def several(self, plan: ResolvedPlan) -> list[Experiment]:
+        first = plan.experiments[0]
+        gateways = [first.gateway.model_copy(update={"forwarding_fps": float(rate)}) for rate in range(1, 7)]
+        return [first.model_copy(update={"gateway": gateway}) for gateway in gateways]
+
+    def test_each_is_set_up_once(
+        self, plan: ResolvedPlan, several: list[Experiment], log: list[str], tmp_path: Path
+    ) -> None:
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            made = [setups.provide(each) for each in several[:2] * 3]
+        assert log == ["1", "2", "-2", "-1"]
+        assert made[0] is made[2] is made[4]
+
+    def test_the_one_not_used_for_longest_makes_room(
+        self, plan: ResolvedPlan, several: list[Experiment], log: list[str], tmp_path: Path
+    ) -> None:
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            for number in (1, 2, 3, 4, 1, 5, 1):
+                setups.provide(several[number - 1])
+            assert log == ["1", "2", "3", "4", "-2", "5"]
+
+    def test_after_an_error_it_is_tried_alone(
+        self, plan: ResolvedPlan, several: list[Experiment], log: list[str], tmp_path: Path
+    ) -> None:
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            for number in (1, 2, 6):
+                setups.provide(several[number - 1])
+            assert log == ["1", "2", "6", "-6", "-2", "-1", "6"]
+
+    def test_a_discard_removes_all(
+        self, plan: ResolvedPlan, several: list[Experiment], log: list[str], tmp_path: Path
+    ) -> None:
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            for each in several[:3]:
+                setups.provide(each)
+            setups.discard("x ended with an error")
+            assert log == ["1", "2", "3", "-3", "-2", "-1"]
+
+    def test_beside_a_gateway_that_polls_none_stands(
+        self,
+        plan: ResolvedPlan,
+        several: list[Experiment],
+        log: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(SimulatedConfig, "polls", True)
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            for each in several[:2]:
+                setups.provide(each)
+            assert log == ["1", "-1", "2"]
+
+
 class TestOutlivingTestbed:
     """Two gateways, one after the other, on a testbed that outlives them."""
 

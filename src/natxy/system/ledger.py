@@ -79,6 +79,7 @@ def own_network() -> Place:
 class Entry(BaseModel):
     """Describes a change that `owner` made in its boot `boot_id`.
 
+    `holder` tells those apart who hold one setting together in a process: each of its labs.
     `what`: a noun phrase for people, which identifies the change at its place. `original` and `value`: before and after
     the change. `undo`: the commands that undo a setting. `details`: what the driver of a gateway needs.
     """
@@ -90,6 +91,7 @@ class Entry(BaseModel):
     place: Place
     owner: Annotated[str, Field(pattern=r"^\d+-\d+$")]
     boot_id: str
+    holder: int = 0
     original: str | None = None
     value: str | None = None
     undo: tuple[tuple[str, ...], ...] = ()
@@ -106,8 +108,9 @@ class Entry(BaseModel):
         return (self.kind, self.what) == (other.kind, other.what) and self.place.is_same(other.place)
 
     def is_same(self, other: Entry) -> bool:
-        """Returns True for entries of the same thing by the same process, which has only one at a time."""
-        return self.is_of_same_thing(other) and (self.owner, self.boot_id) == (other.owner, other.boot_id)
+        """Returns True for entries of the same thing by the same holder, which has only one at a time."""
+        mine, others = ((each.owner, each.boot_id, each.holder) for each in (self, other))
+        return self.is_of_same_thing(other) and mine == others
 
 
 _ENTRIES: Final = TypeAdapter(list[Entry])
@@ -161,6 +164,7 @@ class Ledger:
         what: str,
         place: Place | None = None,
         *,
+        holder: int = 0,
         value: str | None = None,
         before: Callable[[], str] | None = None,
         undo: Callable[[str], tuple[tuple[str, ...], ...]] | None = None,
@@ -178,6 +182,7 @@ class Ledger:
                 place=place or here(),
                 owner=str(self._me),
                 boot_id=boot_id(),
+                holder=holder,
                 value=value,
                 details=details,
             )

@@ -2,17 +2,20 @@
 """Changes sysctls of this machine and of natxy's network namespace for a run.
 
 Some sysctls (`nf_conntrack_max`, `net.core.wmem_default`) exist once for all network namespaces, so two runs at the
-same time may hold one together, at the same value; the last of them restores it.
+same time, or two labs of a run, may hold one together, at the same value; the last of them restores it.
 """
 
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 from natxy.errors import DutError
 from natxy.system.ledger import Entry, Kind, Ledger, Place, here, own_network
+
+_HOLDERS: Final = count(1)
 
 PROC_SYS: Final = Path("/proc/sys")
 REMEDY: Final = (
@@ -56,6 +59,7 @@ class MachineSysctls:
         self._ledger = ledger or Ledger()
         self._root = root
         self._held: dict[str, Entry] = {}
+        self._holder = next(_HOLDERS)
 
     def read(self, name: str) -> str:
         """Returns the value in force. Raises DutError when the kernel has no such setting."""
@@ -70,6 +74,7 @@ class MachineSysctls:
             Kind.SETTING,
             sysctl_entry(name),
             _place(name),
+            holder=self._holder,
             value=value,
             before=lambda: self.read(name),
             undo=lambda original: sysctl_undo(name, original),

@@ -60,6 +60,19 @@ def test_released_setting_is_as_before_and_nothing_stays(machine: Machine) -> No
     assert machine.ledger().entries() == []
 
 
+def test_of_two_holders_in_one_process_the_last_restores(machine: Machine) -> None:
+    first, second = machine.sysctls(), machine.sysctls()
+    first.hold(NAME, "500")
+    second.hold(NAME, "500")
+    with pytest.raises(DutError, match=f"should become 700, but process {ME.pid} holds it at 500"):
+        machine.sysctls().hold(NAME, "700")
+    first.release_all()
+    assert second.read(NAME) == "500"
+    second.release_all()
+    assert second.read(NAME) == "100"
+    assert machine.ledger().entries() == []
+
+
 def test_the_entry_says_how_to_restore_it_and_in_which_network_namespace(machine: Machine) -> None:
     sysctls = machine.sysctls()
     for name in (NAME, OF_MACHINE):

@@ -39,7 +39,6 @@ from natxy.plan.testbeds.lab import LabConfig
 from natxy.system.core_watch import CoreWatch
 from natxy.system.machine import is_virtual_machine
 from natxy.system.machine_sysctls import PROC_SYS, MachineSysctls
-from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import Foreground, TcpHosts
 from natxy.testbeds.base import EngineTestbed
 from natxy.testbeds.gateway_watch import REPEATED, GatewayWatch
@@ -72,7 +71,7 @@ _DUT_SYSCTLS = {
 
 
 class NetnsLab(EngineTestbed):
-    """A lab; a process has one at a time.
+    """A lab; a process may have several at a time.
 
     `dut_cores`: the number of cores that the gateway gets where the plan does not name them. `hops`: the addresses of
     each gateway's links, where there are several.
@@ -89,7 +88,7 @@ class NetnsLab(EngineTestbed):
         self._config = config
         self._addresses = addresses
         self._machine = MachineSysctls()
-        self._namespaces = LabNamespaces(Owner.current())
+        self._namespaces = LabNamespaces.free()
         self.cores: CoreAssignment = config.assign_cores(os.sched_getaffinity(0), dut_cores)
         self.gateway_cores = self.cores.dut
         self._pairs = 1 + len(addresses.further)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import count
+from typing import Self
 
 from natxy.cleanup.namespaces import links_in, remove_namespace
 from natxy.dut.transport.local import run_program
@@ -18,13 +20,28 @@ from natxy.system.process_owner import Owner
 
 @dataclass(frozen=True)
 class LabNamespaces:
-    """Names the namespaces of one process's lab, and of the hosts at the ends of its links, by their owner."""
+    """Names the namespaces of a lab, and of the hosts at the ends of its links, by their owner: a process.
+
+    `number`: that of the lab, of several that the process has at a time.
+    """
 
     owner: Owner
+    number: int = 1
+
+    @classmethod
+    def free(cls) -> Self:
+        """Returns the names of a further lab of this process."""
+        owner = Owner.current()
+        taken = {entry.what for entry in Ledger().of(Kind.NAMESPACE, owner)}
+        return next(lab for lab in (cls(owner, number) for number in count(1)) if lab.tester not in taken)
+
+    @property
+    def _lab(self) -> str:
+        return f"natxy-{self.owner}" if self.number == 1 else f"natxy-{self.owner}-{self.number}"
 
     @property
     def tester(self) -> str:
-        return f"natxy-{self.owner}-tester"
+        return f"{self._lab}-tester"
 
     @property
     def dut(self) -> str:
@@ -33,14 +50,14 @@ class LabNamespaces:
 
     def dut_of(self, hop: int) -> str:
         """Returns the namespace of one of several gateways, from 0 on."""
-        return f"natxy-{self.owner}-dut{hop + 1 if hop else ''}"
+        return f"{self._lab}-dut{hop + 1 if hop else ''}"
 
     def processes(self, hops: int) -> list[int]:
         """Returns the processes in the namespaces of so many gateways."""
         return [process.pid for hop in range(hops) for process in processes_in(NAMED / self.dut_of(hop))]
 
     def host(self, side: Side) -> str:
-        return f"natxy-{self.owner}-{side}-host"
+        return f"{self._lab}-{side}-host"
 
     def add(self, *names: str) -> None:
         for name in names:

@@ -8,6 +8,7 @@ import pytest
 from natxy.dut.transport.local import run_program
 from natxy.engine.messages.common import Side
 from natxy.errors import PlanError
+from natxy.system.network_namespace import NAMED
 from natxy.system.process_owner import Owner
 from natxy.testbeds.namespaces import LabNamespaces, check_root
 
@@ -30,3 +31,21 @@ def test_interfaces_of_a_killed_run_return() -> None:
     finally:
         lab.remove_hosts()
         run_program(["ip", "link", "del", interface], check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_several_labs_of_a_process_have_names_of_their_own() -> None:
+    first = LabNamespaces.free()
+    assert first == LabNamespaces(Owner.current())
+    first.add(first.tester, first.dut)
+    try:
+        second = LabNamespaces.free()
+        assert second.number == 2
+        second.add(second.tester, second.dut)
+        first.remove()
+        assert LabNamespaces.free() == first, "a number is free again"
+        assert {second.tester, second.dut} <= set(os.listdir(NAMED))
+        assert not {first.tester, first.dut} & set(os.listdir(NAMED))
+    finally:
+        for number in (1, 2):
+            LabNamespaces(Owner.current(), number).remove()

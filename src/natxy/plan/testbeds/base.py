@@ -34,6 +34,8 @@ class TestbedModel(PlanModel):
     """True if natxy counts the instructions that the gateway executes, where its processor or QEMU does."""
     outlives_gateways: ClassVar[bool] = False
     """True if one testbed serves all gateways of a run, because it takes long to build."""
+    stand_together: ClassVar[bool] = False
+    """True if testbeds of several gateways can stand at a time; those that are not measured rest."""
     build_s: ClassVar[float] = 0.0
     """About how long it takes to build a testbed that outlives its gateways."""
     answer_s: ClassVar[float] = 3.0

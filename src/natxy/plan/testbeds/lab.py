@@ -27,6 +27,7 @@ class LabConfig(SharedMachine):
 
     counts_instructions: ClassVar[bool] = True
     nominal_line_rate: ClassVar[bool] = True
+    stand_together: ClassVar[bool] = True
     runs_guests: ClassVar[bool] = True
 
     @property
