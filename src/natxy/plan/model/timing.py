@@ -40,10 +40,10 @@ class TimingPlan(PlanModel):
     """Wait after addresses were resolved, and between phases 1 and 2."""
     warm_up: Duration | None = None
     """Uncounted traffic before each trial of traffic, by which the gateway learns hosts and flows."""
-    overrun_floor: Duration | None = None
-    """Accepted lateness of the last frame, if above 0.001 % of the trial."""
-    max_pause: Duration | None = None
-    """Longest pause of the tester's core that excuses no loss."""
+    overrun_floor: Annotated[Duration, Field(le=1)] | None = None
+    """Accepted lateness of the last frame, if above 0.001 % of the trial; up to 1 s."""
+    max_pause: Annotated[Duration, Field(ge=1e-6, le=10)] | None = None
+    """Longest pause of the tester's core that excuses no loss; up to 10 s."""
     max_backlog: Share | None = None
     """Accepted delay of the last frame in a search for a rate, as a share of the trial, at least 5 ms."""
 
