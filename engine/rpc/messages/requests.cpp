@@ -25,7 +25,7 @@ Limits read_limits(FieldReader& parent) {
   const Json* json = parent.find("limits");
   if (json == nullptr) return limits;
   FieldReader reader(*json, parent.path_of("limits"));
-  limits.max_overrun_ratio = reader.number("max_overrun_ratio", 0, 1, limits.max_overrun_ratio);
+  limits.max_overrun_ratio = reader.number("max_overrun_ratio", 0, 10, limits.max_overrun_ratio);
   limits.overrun_floor_s = reader.number("overrun_floor_s", 0, 1, limits.overrun_floor_s);
   limits.max_pause_s = reader.number("max_pause_s", 1e-6, 10, limits.max_pause_s);
   limits.link_may_fall = reader.flag("link_may_fall", false);

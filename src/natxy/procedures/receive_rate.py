@@ -2,6 +2,9 @@
 """Receive rate (RFC 2285 §3.6.2, forwarding rate at maximum offered load): how many frames a second arrive while more
 are offered than the gateway forwards.
 
+The tester offers as much as it can (the maximum offered load of §3.5.3), at most the intended load. So a tester that
+falls behind makes no trial invalid; the offered load is a result too.
+
 A trial's rate counts from the first frame that arrives to the last one, so that the frames which a queue holds at the
 end do not count for more than they are. The median of some trials is the result: a pause of the gateway lowers one of
 them, and a search for a lossless rate would end below it.
@@ -9,13 +12,15 @@ them, and a search for a lossless rate would end below it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Final
 
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.plan.caveats import Caveat
 from natxy.plan.experiment import Experiment
-from natxy.plan.procedures.figures import STREAMS
+from natxy.plan.procedures.figures import CORE_SPEED, STREAMS
 from natxy.plan.procedures.receive_rate import ReceiveRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.rates import below_line
@@ -26,34 +31,43 @@ from natxy.procedures.common.traffic import ANY_LOSS, by_direction, of_direction
 from natxy.search.outcome import Attempt
 
 _ALL_ARRIVED: Final = "at least this: the gateway forwards all that is offered; raise `maximum_rate`"
+_ALL_OFFERED: Final = "at least this: the gateway forwards all that the tester can offer"
+# A tester that falls behind makes a trial longer: one that offers less than a tenth would never seem to end.
+_LONGEST_OVERRUN: Final = 9.0
+# The frames' own times differ by less.
+_AS_INTENDED: Final = 0.99
 
 
 class ReceiveRate(Procedure[ReceiveRateConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        offered_fps = self.config.maximum_fps
+        intended_fps = self.config.maximum_fps
 
         def step(attempt: Attempt) -> TrialResult | None:
             return traffic_step(
                 repetition,
                 attempt,
-                lambda seed: with_foreground(
-                    traffic_request(repetition.experiment, offered_fps, seed), lambda _: {"max_loss_ratio": ANY_LOSS}
-                ),
+                lambda seed: _overload(repetition.experiment, intended_fps, seed),
             )
 
-        results = [valid_step(repetition, number, offered_fps, step) for number in range(1, self.config.trials + 1)]
+        results = [valid_step(repetition, number, intended_fps, step) for number in range(1, self.config.trials + 1)]
         if silent := next((each for each in results if each.verdict == Verdict.FAIL), None):
             return no_result(self.config, silent.reason)
-        found = {
-            direction: median(each[direction] for each in map(_rates, results)) for direction in _rates(results[0])
-        }
-        rate_fps = sum(found.values()) / len(found)
+        found = _medians(_rates(result, _received_fps) for result in results)
+        offered = _medians(_rates(result, lambda stream: stream.offered_rate_fps) for result in results)
+        rate_fps, offered_fps = (sum(each.values()) / len(each) for each in (found, offered))
         lossless = not any(stream.lost for result in results for stream in result.streams)
+        behind = offered_fps < _AS_INTENDED * intended_fps
+        speeds = [min(core.mean_hz for core in result.dut_cores) for result in results if result.dut_cores]
         return ProcedureResult(
-            figures={"receive_rate": rate_fps} | by_direction("receive_rate", found),
+            figures={
+                "receive_rate": rate_fps,
+                **by_direction("receive_rate", found),
+                "offered_load": offered_fps,
+                CORE_SPEED.name: median(speeds) if speeds else None,
+            },
             lower_bound=rate_fps,
             upper_bound=None if lossless else rate_fps,
-            remark=_ALL_ARRIVED if lossless else "",
+            remark="" if not lossless else _ALL_OFFERED if behind else _ALL_ARRIVED,
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
@@ -63,12 +77,23 @@ class ReceiveRate(Procedure[ReceiveRateConfig]):
         return below_line(experiment, self.config.maximum_rate, "The receive rate is measured at", "RFC 2285 §3.6.2")
 
 
-def _rates(result: TrialResult) -> dict[str, float]:
+def _overload(experiment: Experiment, intended_fps: float, seed: int) -> TrialRequest:
+    request = with_foreground(traffic_request(experiment, intended_fps, seed), lambda _: {"max_loss_ratio": ANY_LOSS})
+    limits = request.limits.model_copy(update={"max_overrun_ratio": _LONGEST_OVERRUN})
+    return request.model_copy(update={"limits": limits})
+
+
+def _rates(result: TrialResult, rate_fps: Callable[[StreamResult], float]) -> dict[str, float]:
     """Returns the frames a second of each direction, of all pairs of interfaces together."""
     found = of_directions(result.streams)
-    return {direction: sum(map(_rate_fps, found[direction])) for direction in STREAMS if found[direction]}
+    return {direction: sum(map(rate_fps, found[direction])) for direction in STREAMS if found[direction]}
 
 
-def _rate_fps(stream: StreamResult) -> float:
-    offered_s = stream.planned / stream.intended_rate_fps
-    return stream.received / (offered_s + stream.backlog_ns / 1e9)
+def _medians(trials: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the median of all trials, by direction."""
+    each = [*trials]
+    return {direction: median(trial[direction] for trial in each) for direction in each[0]}
+
+
+def _received_fps(stream: StreamResult) -> float:
+    return stream.received / (stream.planned / stream.offered_rate_fps + stream.backlog_ns / 1e9)

@@ -18,7 +18,7 @@ from natxy.plan.model.addresses import IPNetwork
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import ProcedureDeclaration
-from natxy.plan.procedures.figures import Figure
+from natxy.plan.procedures.figures import CORE_SPEED, Figure
 from natxy.plan.yaml.parsing import parse
 from natxy.results.analysis.ratios import Ratio, paired_ratio, precision, unpaired_ratio
 from natxy.results.bounded import Bound, Bounded
@@ -258,7 +258,7 @@ class ExperimentRecord:
     def headlines(self) -> dict[int, Headline]:
         """The results of the repetitions that have one, by the number of the repetition."""
         return {
-            r.number: Headline(r.value, r.lower_bound, r.upper_bound)
+            r.number: Headline(r.value, r.lower_bound, r.upper_bound, r.figures.get(CORE_SPEED.name))
             for r in self.repetitions
             if r.state == State.DONE and r.value is not None
         }

@@ -21,12 +21,14 @@ class Headline(NamedTuple):
     """Holds the result of a repetition and the bracket that its search ended with.
 
     `lower_bound` is the highest rate that passed and `upper_bound` the lowest that failed; either is None when there
-    was no such rate. Without a search both are None.
+    was no such rate. Without a search both are None. `core_speed_hz` is the speed of the gateway's core, None if it is
+    no figure of the procedure or unknown.
     """
 
     value: float
     lower_bound: float | None = None
     upper_bound: float | None = None
+    core_speed_hz: float | None = None
 
     @property
     def is_at_least(self) -> bool:
@@ -46,7 +48,7 @@ class Headline(NamedTuple):
     def times(self, factor: float) -> Headline:
         """Returns the result with its bounds, each multiplied by `factor`."""
         lower, upper = (None if bound is None else factor * bound for bound in (self.lower_bound, self.upper_bound))
-        return Headline(factor * self.value, lower, upper)
+        return Headline(factor * self.value, lower, upper, self.core_speed_hz)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from natxy.errors import (
 from natxy.events.listener import RunListener
 from natxy.events.run import RepetitionStarted
 from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.figures import CORE_SPEED
 from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.scale import table_need
 from natxy.procedures.common.base import ProcedureResult, no_result
@@ -204,7 +205,8 @@ class ExperimentRun:
     def _add(self, number: int, state: State, result: ProcedureResult) -> None:
         headline = result.figures[self.experiment.procedure.headline().name]
         if headline is not None:
-            self.headlines[number] = Headline(headline, result.lower_bound, result.upper_bound)
+            speed_hz = result.figures.get(CORE_SPEED.name)
+            self.headlines[number] = Headline(headline, result.lower_bound, result.upper_bound, speed_hz)
         self._states[number], self._remarks[number] = state, result.remark
         self.outcomes.add_result(self.experiment, number, headline)
         self.listener.receive(repetition_finished(self.experiment, number, result))

@@ -322,7 +322,7 @@ class TrialLimits(Message):
     is up again at the end.
     """
 
-    max_overrun_ratio: Annotated[float, Field(ge=0, le=1)] = 1e-5
+    max_overrun_ratio: Annotated[float, Field(ge=0, le=10)] = 1e-5
     overrun_floor_s: Annotated[float, Field(ge=0, le=1)] = 0.0
     max_pause_s: Annotated[float, Field(ge=1e-6, le=10)] = 0.001
     link_may_fall: bool = False

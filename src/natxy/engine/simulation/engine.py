@@ -115,7 +115,23 @@ class SimulatedEngine:
             return self._establish(request, on_progress)
         if request.streams[0].role == StreamRole.VALIDATION:
             return self._validate(request, on_progress)
-        return self._carry(request, on_progress)
+        result = self._carry(self._as_offered(request), on_progress)
+        intended_fps = {stream.name: stream.rate_fps for stream in request.streams}
+        streams = [found.model_copy(update={"intended_rate_fps": intended_fps[found.name]}) for found in result.streams]
+        return result.model_copy(update={"streams": streams})
+
+    def _as_offered(self, request: TrialRequest) -> TrialRequest:
+        """Returns the traffic as the tester sends it: at its own limit, where the request lets frames be so late."""
+        limit_fps, late = self._tester_limit_fps, 1 + request.limits.max_overrun_ratio
+        if limit_fps is None:
+            return request
+        streams = [
+            stream.model_copy(update={"rate_fps": min(stream.rate_fps, limit_fps)})
+            if stream.rate_fps <= late * limit_fps
+            else stream
+            for stream in request.streams
+        ]
+        return request.model_copy(update={"streams": streams})
 
     def _establish(self, request: TrialRequest, on_progress: OnProgress) -> TrialResult:
         streams = request.streams

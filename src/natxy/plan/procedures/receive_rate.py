@@ -9,7 +9,7 @@ from pydantic import Field
 
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import OF_NETWORK_FLOWS, MaximumRate
-from natxy.plan.procedures.figures import Figure, per_direction
+from natxy.plan.procedures.figures import CORE_SPEED, Figure, per_direction
 
 
 class ReceiveRateConfig(MaximumRate):
@@ -22,6 +22,8 @@ class ReceiveRateConfig(MaximumRate):
     figures: ClassVar = (
         Figure("receive_rate", "Receive rate", Unit.FPS),
         *per_direction("receive_rate", "Receive rate", Unit.FPS),
+        Figure("offered_load", "Offered load", Unit.FPS),
+        CORE_SPEED,
     )
     # Frames of pairs that start later would have the gateway to themselves for a while.
     takes: ClassVar = OF_NETWORK_FLOWS - {"background", "start_interval"} | {"baseline"}

@@ -29,6 +29,7 @@ _TITLES: Final = {
     Unit.FPS: "Frame rates",
     Unit.CPS: "Connection rates",
     Unit.BPS: "Goodput",
+    Unit.HZ: "Speeds",
     Unit.NS: "Delays",
     Unit.SECONDS: "Times",
     Unit.FRAMES: "Frames",

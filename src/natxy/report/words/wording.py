@@ -8,7 +8,7 @@ from typing import Final
 
 from natxy.plan.model.terms import CellValue
 from natxy.plan.model.units import Unit, format_rate
-from natxy.results.analysis.ratios import METHOD, UNPAIRED_METHOD, Ratio
+from natxy.results.analysis.ratios import AT_EQUAL_SPEED, METHOD, UNPAIRED_METHOD, Ratio
 from natxy.results.bounded import Bounded
 from natxy.results.intervals import Interval
 from natxy.results.statistics import Summary
@@ -19,6 +19,7 @@ _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
     Unit.BPS: "Mbit/s",
+    Unit.HZ: "Hz",
     Unit.NS: "ms",
     Unit.SECONDS: "s",
     Unit.FRAMES: "frames",
@@ -108,8 +109,10 @@ def ratio(value: Ratio | None, gap: str = " ") -> str:
 
 def ratios_note(ratios: Iterable[Ratio | None]) -> str:
     """Returns the methods of the ratios that have an interval; empty if there are none."""
-    paired = {each.paired for each in ratios if each and each.interval}
-    return " ".join(METHOD if each else UNPAIRED_METHOD for each in sorted(paired, reverse=True))
+    known = [each for each in ratios if each and each.interval]
+    notes = {METHOD if each.paired else UNPAIRED_METHOD for each in known}
+    equal = {AT_EQUAL_SPEED for each in known if each.at_equal_speed}
+    return " ".join([*sorted(notes, key=[METHOD, UNPAIRED_METHOD].index), *equal])
 
 
 def scale_up(value: Ratio | None, gap: str = " ") -> str:

@@ -3,8 +3,9 @@
 
 Experiments that were measured in blocks have a ratio in every block; the result is their median. What disturbs a whole
 block cancels out of its ratio (Box, Hunter and Hunter, "Statistics for Experimenters", 2nd edition, chapters 3 and 4 on
-paired comparisons and randomized blocks). Without blocks, the result is the ratio of the medians, and its interval that
-of the shift between the logarithms.
+paired comparisons and randomized blocks). A core whose speed changes within a block does not cancel out: where both
+know the speed of the gateway's core, their ratio is that at equal speed. Without blocks, the result is the ratio of the
+medians, and its interval that of the shift between the logarithms.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ METHOD: Final = (
     "Experimenters, ch. 4). In brackets is the 95 % confidence interval, from the logarithms of the ratios: by signed "
     "ranks (Hodges and Lehmann 1963), with fewer than six blocks by Student's t."
 )
+AT_EQUAL_SPEED: Final = (
+    "Ratios of receive rates are those at equal speed of the gateway's core, which natxy measured during each trial: a "
+    "host that slows the core down for a moment counts for neither gateway."
+)
 UNPAIRED_METHOD: Final = (
     "Ratios are quotients of medians, because the experiments were not measured in blocks: drift of the machine counts "
     "as a difference. In brackets is the 95 % confidence interval, that of the shift between the logarithms: by ranks "
@@ -36,11 +41,12 @@ class Ratio(Bounded):
     """Holds the ratio of one result to another.
 
     `interval` is None with fewer than two repetitions, and where a result is only a bound. `paired`: the ratio is the
-    median of those in each block.
+    median of those in each block. `at_equal_speed`: they are at equal speed of the gateway's core.
     """
 
     interval: Interval | None = None
     paired: bool = False
+    at_equal_speed: bool = False
 
     def mapped(self, change: Callable[[float], float], bound: Bound) -> Ratio:
         """Returns what a monotonous function of the ratio is, and how the truth relates to that."""
@@ -50,7 +56,8 @@ class Ratio(Bounded):
 
 def paired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
     """Returns the median of `paired_ratios`; None when there are none."""
-    return _median(paired_ratios(own, other), paired=True)
+    found = _median(paired_ratios(own, other), paired=True)
+    return found and replace(found, at_equal_speed=_know_speeds(own, other))
 
 
 def unpaired_ratio(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Ratio | None:
@@ -68,9 +75,15 @@ def _median(summary: Summary | None, *, paired: bool) -> Ratio | None:
 def paired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
     """Summarizes `own` / `other` over the repetitions that both have; the keys are their numbers.
 
-    Repetitions without a ratio, because `other` is 0 or both results are lower bounds, are left out. Returns None if
-    none is left.
+    The ratios are at equal speed of the gateway's core where all of these repetitions know it. Repetitions without a
+    ratio, because `other` is 0 or both results are lower bounds, are left out. Returns None if none is left.
     """
+    if _know_speeds(own, other):
+        own = {number: _at_speed(own[number], other[number]) for number in own if number in other}
+    return _ratios(own, other)
+
+
+def _ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
     pairs = [(own[number], other[number]) for number in own if number in other]
     pairs = [(mine, base) for mine, base in pairs if base.value and not (mine.is_at_least and base.is_at_least)]
     summary = summarize_headlines([_quotient(mine, base) for mine, base in pairs])
@@ -107,10 +120,10 @@ def unpaired_ratios(own: Mapping[int, Headline], other: Mapping[int, Headline]) 
 
 
 def _ratios_around(median: float, own: Mapping[int, Headline], other: Mapping[int, Headline]) -> Summary | None:
-    pairs = paired_ratios(own, other)
+    pairs = _ratios(own, other)
     if pairs and pairs.median:
         factor = median / pairs.median
-        pairs = paired_ratios({number: headline.times(factor) for number, headline in own.items()}, other)
+        pairs = _ratios({number: headline.times(factor) for number, headline in own.items()}, other)
     return pairs or summarize_headlines([Headline(median)])
 
 
@@ -128,6 +141,17 @@ def precision(own: Mapping[int, Headline], baseline: Mapping[int, Headline] | No
 def _half_width(interval: Interval, value: float) -> float:
     half = (interval.high - interval.low) / 2
     return half / abs(value) if value else math.inf if half else 0.0
+
+
+def _know_speeds(own: Mapping[int, Headline], other: Mapping[int, Headline]) -> bool:
+    return all(own[number].core_speed_hz and other[number].core_speed_hz for number in own if number in other)
+
+
+def _at_speed(headline: Headline, of: Headline) -> Headline:
+    """Returns a result as it would be at the other one's speed of the core, since rates rise with it."""
+    assert headline.core_speed_hz
+    assert of.core_speed_hz
+    return headline.times(of.core_speed_hz / headline.core_speed_hz)
 
 
 def _quotient(own: Headline, other: Headline) -> Headline:

@@ -50,6 +50,37 @@ def test_what_slows_a_whole_block_cancels_out(own: float, other: float, speeds: 
     assert found.interval.high - found.interval.low < 1e-6 * found.value
 
 
+@given(rates, rates, st.lists(st.tuples(st.floats(0.2, 1.0), st.floats(0.2, 1.0)), min_size=3, max_size=10))
+def test_a_core_that_slows_within_a_block_cancels_out(
+    own: float, other: float, speeds: list[tuple[float, float]]
+) -> None:
+    mine = {number: Headline(own * speed, core_speed_hz=2e6 * speed) for number, (speed, _) in enumerate(speeds)}
+    base = {number: Headline(other * speed, core_speed_hz=2e6 * speed) for number, (_, speed) in enumerate(speeds)}
+    found = paired_ratio(mine, base)
+    assert found is not None
+    assert found.at_equal_speed
+    assert found.interval is not None
+    assert found.value == pytest.approx(own / other)
+    assert found.interval.high - found.interval.low < 1e-6 * found.value
+
+
+def test_without_the_speed_of_one_repetition_all_ratios_are_as_measured() -> None:
+    mine = {1: Headline(200, core_speed_hz=1e6), 2: Headline(100, core_speed_hz=5e5)}
+    base = {1: Headline(400, core_speed_hz=1e6), 2: Headline(400)}
+    found = paired_ratio(mine, base)
+    assert found is not None
+    assert not found.at_equal_speed
+    assert found.value == pytest.approx(0.375)
+
+
+def test_a_bound_stays_one_at_equal_speed() -> None:
+    mine = {1: Headline(200, 200, core_speed_hz=1e6)}
+    found = paired_ratio(mine, {1: Headline(400, 400, 400, core_speed_hz=5e5)})
+    assert found is not None
+    assert found.value == pytest.approx(0.25)
+    assert found.bound == Bound.AT_LEAST
+
+
 def test_drift_widens_only_the_unpaired_interval() -> None:
     noise = random.Random(1)
     speeds = [1.0, 0.9, 0.7, 0.95, 0.6, 0.8]
