@@ -2,14 +2,16 @@
 """Measures a plan several times and prints how far the runs agree, and whether that meets a goal.
 
     python -m tools.repeatability plans/quickstart.yaml FOLDER 10 --minutes 3 --ratios 3 --medians 10
+    python -m tools.repeatability plans/quickstart.yaml FOLDER 10 --only nat --hogs 1 --precision 10
     python -m tools.repeatability plans/compare-gateways.yaml FOLDER 3 --ratios 5 --capacity 16384
 
 Runs that FOLDER already has count, so that a later call adds to them. The tables are Markdown: one has a row for each
 run with its state and what disturbed it, the second a row for each experiment with the medians and the ratios of all
 runs, the third a row for each limit of the goal. "Apart" is how far the run farthest from the middle of all runs is
-from it. "With the speed" is the rank correlation, from -1 to 1, of all repetitions with the speed of the gateway's core
-in their trials: 0 if the machine has no part in their spread. A run that was interrupted, or lacks a result, stays in
-the tables, and the goal is missed; the exit code is then 1.
+from it. "Intervals" is half of the widest interval that a run gives a ratio. "With the speed" is the rank correlation,
+from -1 to 1, of all repetitions with the speed of the gateway's core in their trials: 0 if the machine has no part in
+their spread. A run that was interrupted, or lacks a result, stays in the tables, and the goal is missed; the exit code
+is then 1.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import argparse
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -31,21 +33,23 @@ from natxy.report.words.wording import percent
 from natxy.results.analysis.disturbances import Absences, disturbances
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState
+from tools.repeated_tests import hogs
 
 _ABSENT: Final = "–"
 
 Judged = tuple[str, str, str, bool]
 
 
-def measure(plan: Path, folder: Path, times: int) -> list[RunRecord]:
-    """Measures the plan until the folder has `times` runs, and returns them."""
+def measure(plan: Path, folder: Path, times: int, only: Sequence[str] = ()) -> list[RunRecord]:
+    """Measures the plan, or `only` some of its experiments, until the folder has `times` runs, and returns them."""
+    chosen = [word for name in only for word in ("--only", name)]
     runs = []
     for number in range(1, times + 1):
         output = folder / f"{number:02}"
         if not output.exists():
             # A run that fails is shown with its state.
             subprocess.run(
-                [sys.executable, "-m", "natxy", "run", str(plan), "--output", str(output)],
+                [sys.executable, "-m", "natxy", "run", str(plan), "--output", str(output), *chosen],
                 stdout=sys.stderr,
                 check=False,
             )
@@ -71,8 +75,8 @@ def away(absences: Absences | None) -> list[str]:
 
 
 def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
-    yield "| experiment | medians | apart | with the speed | of the baseline | apart |"
-    yield "|---|---|---|---|---|---|"
+    yield "| experiment | medians | apart | with the speed | of the baseline | apart | intervals |"
+    yield "|---|---|---|---|---|---|---|"
     for first in runs[0].experiments:
         same = same_experiments(runs, first)
         medians, ratios = medians_of(same), ratios_of(same)
@@ -84,6 +88,7 @@ def experiment_rows(runs: Sequence[RunRecord]) -> Iterator[str]:
             with_speed([repetition for each in same for repetition in each.repetitions]),
             ", ".join(f"{value:.1f} %" for value in ratios) or _ABSENT,
             apart(ratios),
+            _within(widest(same)),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -100,9 +105,18 @@ def ratios_of(same: Iterable[ExperimentRecord]) -> list[float]:
     return [each.baseline_ratio_percent for each in same if each.baseline_ratio_percent is not None]
 
 
+def widest(same: Iterable[ExperimentRecord]) -> float | None:
+    """Returns half of the widest interval of a ratio, in percent of the ratio; None if none has an interval."""
+    intervals = [(ratio, ratio.interval) for each in same if (ratio := each.baseline_ratio) and ratio.interval]
+    return max((50 * (found.high - found.low) / ratio.value for ratio, found in intervals), default=None)
+
+
 def apart(values: Sequence[float]) -> str:
     """Writes how far values are apart, such as `±2.1 %`."""
-    found = farthest(values)
+    return _within(farthest(values))
+
+
+def _within(found: float | None) -> str:
     return _ABSENT if found is None else f"±{found:.1f} %"
 
 
@@ -118,13 +132,14 @@ def farthest(values: Sequence[float]) -> float | None:
 class Goal:
     """Holds the limits that were asked for.
 
-    `minutes` is the longest time of a run. `ratios` and `medians` are in percent of the middle of all runs. `capacity`
-    is the number of connections that every table holds.
+    `minutes` is the longest time of a run. `ratios` and `medians` are in percent of the middle of all runs. `precision`
+    is half of the widest interval of a ratio, in percent. `capacity` is the number of connections of every table.
     """
 
     minutes: float | None = None
     ratios: float | None = None
     medians: float | None = None
+    precision: float | None = None
     capacity: int | None = None
 
 
@@ -157,12 +172,15 @@ def _judged(runs: Sequence[RunRecord], goal: Goal) -> Iterator[Judged]:
         longest = max(run.active_s for run in runs) / 60
         yield "minutes of a run", f"{goal.minutes:g}", f"{longest:.1f}", longest <= goal.minutes
     groups = [same_experiments(runs, first) for first in runs[0].experiments]
-    for words, limit, values_of in (("ratios", goal.ratios, ratios_of), ("medians", goal.medians, medians_of)):
+    limits: list[tuple[str, float | None, Callable[[list[ExperimentRecord]], float | None]]] = [
+        ("ratios", goal.ratios, lambda same: farthest(ratios_of(same))),
+        ("medians", goal.medians, lambda same: farthest(medians_of(same))),
+        ("intervals of ratios", goal.precision, widest),
+    ]
+    for words, limit, percent_of in limits:
         if limit is not None:
-            found = [each for same in groups if (each := farthest(values_of(same))) is not None]
-            worst = max(found, default=None)
-            text = _ABSENT if worst is None else f"±{worst:.1f} %"
-            yield words, f"±{limit:g} %", text, worst is not None and worst <= limit
+            worst = max((each for same in groups if (each := percent_of(same)) is not None), default=None)
+            yield words, f"±{limit:g} %", _within(worst), worst is not None and worst <= limit
     if goal.capacity is not None:
         tables = [each for same in groups for each in same if each.unit == Unit.CONNECTIONS]
         summaries = [table.statistics for table in tables if table.statistics]
@@ -193,9 +211,13 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, help="the longest time of a run")
     parser.add_argument("--ratios", type=float, help="how far ratios to baselines may be apart, in percent")
     parser.add_argument("--medians", type=float, help="how far medians may be apart, in percent")
+    parser.add_argument("--precision", type=float, help="how wide half of a ratio's interval may be, in percent")
     parser.add_argument("--capacity", type=int, help="the number of connections that every table holds")
+    parser.add_argument("--only", action="append", default=[], help="an experiment to measure, with what it needs")
+    parser.add_argument("--hogs", type=int, default=0, help="number of busy programs meanwhile")
     asked = parser.parse_args()
-    measured = measure(asked.plan, asked.folder, asked.times)
-    wanted = Goal(asked.minutes, asked.ratios, asked.medians, asked.capacity)
+    with hogs(asked.hogs):
+        measured = measure(asked.plan, asked.folder, asked.times, asked.only)
+    wanted = Goal(asked.minutes, asked.ratios, asked.medians, asked.precision, asked.capacity)
     print("\n".join([*run_rows(measured), "", *experiment_rows(measured), "", *goal_rows(measured, wanted)]))
     sys.exit(0 if all(met for *_, met in judge(measured, wanted)) else 1)

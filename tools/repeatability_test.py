@@ -12,8 +12,11 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.results.analysis.core_speed_test import at_speeds
 from natxy.results.analysis.disturbances import Absences
+from natxy.results.analysis.ratios import Ratio
+from natxy.results.bounded import Bound
+from natxy.results.intervals import Interval
 from natxy.results.reader import RunReader
-from natxy.results.records import RepetitionRecord, RunRecord, RunState
+from natxy.results.records import ExperimentRecord, RepetitionRecord, RunRecord, RunState
 from natxy.run.run import run_plan
 from tests.support.repetitions import experiment
 from tests.support.sample_runs import result, trial
@@ -47,7 +50,7 @@ def test_each_run_and_each_experiment_has_a_row(runs: list[RunRecord]) -> None:
     assert [row.split(" | ")[:2] for row in run_rows(runs)][2:] == [["| 1", "complete"], ["| 2", "complete"]]
     router, nat = [row.split(" | ") for row in experiment_rows(runs)][2:]
     assert (router[0], router[2], router[4]) == ("| router", "±0.0 %", "–")
-    assert (nat[0], nat[2], nat[5]) == ("| nat", "±11.1 %", "±11.1 % |")
+    assert (nat[0], nat[2], *nat[5:]) == ("| nat", "±11.1 %", "±11.1 %", "– |")
     assert [round(float(share.split()[0])) for share in nat[4].split(", ")] == [50, 40]
 
 
@@ -63,6 +66,15 @@ def test_each_run_and_each_experiment_has_a_row(runs: list[RunRecord]) -> None:
 )
 def test_a_goal_is_met_within_all_its_limits(runs: list[RunRecord], goal: Goal, met: bool) -> None:
     assert [*goal_rows(runs, goal)][-1] == f"| goal |  |  | {'met' if met else 'missed'} |"
+
+
+@pytest.mark.parametrize(("limit", "met"), [(5.1, "met"), (4.9, "missed")])
+def test_the_widest_interval_of_a_ratio_counts(
+    runs: list[RunRecord], limit: float, met: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ratio = Ratio(0.5, Bound.EXACTLY, Interval(0.48, 0.53))
+    monkeypatch.setattr(ExperimentRecord, "baseline_ratio", property(lambda own: ratio if own.baseline else None))
+    assert [*goal_rows(runs, Goal(precision=limit))][3] == f"| intervals of ratios | ±{limit:g} % | ±5.0 % | {met} |"
 
 
 def test_without_limits_there_is_no_goal(runs: list[RunRecord]) -> None:

@@ -32,9 +32,9 @@ def main(campaign: Path) -> None:
     tutorial = Path("docs/tutorial/first-measurement.md")
     _put(Path("README.md"), "result", result_rows(quickstart))
     _put(tutorial, "printed", printed_tables(quickstart))
-    _put(tutorial, "search", search_rows(quickstart, "forwarding"))
+    _put(tutorial, "search", search_rows(quickstart, "forwarding-throughput"))
     _put(tutorial, "end-of-run", printed_end(quickstart))
-    _put(Path("docs/explanation/statistics.md"), "blocks", block_rows(quickstart, "nat-throughput", "forwarding"))
+    _put(Path("docs/explanation/statistics.md"), "blocks", block_rows(quickstart, "nat", "forwarding"))
     _put(Path("docs/gallery.md"), "measured", condition_rows([reader.run for reader in readers]))
 
 

@@ -15,12 +15,15 @@ from natxy.report.tables.table import to_rich
 from natxy.report.text import terminal
 from natxy.report.words import states, wording
 from natxy.report.words.disturbances import busy
+from natxy.results.analysis.ratios import paired_ratio
 from natxy.results.records import RunRecord
+from natxy.results.statistics import Headline
 from natxy.terminal.console import Console
 from tools.gallery.result import machine_words
 
 # Those of a terminal that nobody has widened.
 _COLUMNS: Final = 80
+_BLOCKS: Final = 6
 
 
 def printed_tables(run: RunRecord) -> Iterator[str]:
@@ -59,21 +62,24 @@ def search_rows(run: RunRecord, experiment: str) -> Iterator[str]:
 
 
 def block_rows(run: RunRecord, experiment: str, baseline: str) -> Iterator[str]:
-    """Yields a table of the results and the ratio in each block of repetitions, with their medians below."""
+    """Yields a table of results and ratio in the first blocks of repetitions, with the medians of all blocks below."""
     found = {each.name: each for each in run.experiments}
     nat, forwarding = found[experiment], found[baseline]
-    yield f"| block | {forwarding.title} | {nat.title} | ratio |"
-    yield "|---:|---:|---:|---:|"
-    for one, other in zip(forwarding.repetitions, nat.repetitions, strict=True):
-        if one.value and other.value is not None:
-            yield _block_row(str(one.number), one.value, other.value, wording.percent(100 * other.value / one.value, 1))
+    yield f"| block | {forwarding.title} | its core | {nat.title} | its core | ratio | at equal speed |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|"
+    for number in [*forwarding.headlines.keys() & nat.headlines.keys()][:_BLOCKS]:
+        one, other = forwarding.headlines[number], nat.headlines[number]
+        ratio = paired_ratio({number: other}, {number: one})
+        cells = [*_with_speed(one), *_with_speed(other), wording.percent(100 * other.value / one.value, 1)]
+        yield f"| {number} | {' | '.join(cells)} | {wording.ratio(ratio)} |"
     if forwarding.statistics and nat.statistics:
-        medians = forwarding.statistics.median, nat.statistics.median
-        yield _block_row("median", *medians, wording.ratio(nat.baseline_ratio))
+        base, own = (format_rate(summary.median, "fps") for summary in (forwarding.statistics, nat.statistics))
+        yield f"| median | {base} | | {own} | | | {wording.ratio(nat.baseline_ratio)} |"
 
 
-def _block_row(name: str, forwarding_fps: float, nat_fps: float, ratio: str) -> str:
-    return f"| {name} | {format_rate(forwarding_fps, 'fps')} | {format_rate(nat_fps, 'fps')} | {ratio} |"
+def _with_speed(headline: Headline) -> list[str]:
+    speed_hz = headline.core_speed_hz
+    return [format_rate(headline.value, "fps"), wording.ABSENT if speed_hz is None else format_rate(speed_hz, "Hz")]
 
 
 def condition_rows(runs: Sequence[RunRecord]) -> Iterator[str]:

@@ -16,15 +16,18 @@ _TRAFFIC: Final = {"": "", "-addresses": ", many addresses"}
 
 def result_rows(run: RunRecord) -> Iterator[str]:
     found = {experiment.name: experiment for experiment in run.experiments}
-    mark = found["forwarding"].planned.non_rfc
-    yield f"| | throughput{mark}, frames/s per direction | of forwarding | new connections/s | validated, α = 0.5 |"
-    yield "|---|---|---|---|---|"
+    yield "| frames/s per direction, in an overload | receive rate | of forwarding |"
+    yield "|---|---|---|"
     for suffix, words in _TRAFFIC.items():
-        nat = found[f"nat-throughput{suffix}"]
-        rates = (_shown(found[f"{name}{suffix}"]) for name in ("nat-rate", "nat-validated-rate"))
-        yield f"| Linux forwarding{words} | {_shown(found[f'forwarding{suffix}'])} | | | |"
-        cells = (_shown(nat), wording.ratio(nat.baseline_ratio), *rates)
-        yield f"| nftables NAT44{words} | " + " | ".join(cells) + " |"
+        nat = found[f"nat{suffix}"]
+        yield f"| Linux forwarding{words} | {_shown(found[f'forwarding{suffix}'])} | |"
+        yield f"| nftables NAT44{words} | {_shown(nat)} | {wording.ratio(nat.baseline_ratio)} |"
+    mark = found["nat-throughput"].planned.non_rfc
+    rates = ("forwarding-throughput", "nat-throughput", "nat-rate", "nat-validated-rate")
+    yield ""
+    yield f"| searched{mark} | forwarding, frames/s | NAT44, frames/s | new connections/s | validated, α = 0.5 |"
+    yield "|---|---|---|---|---|"
+    yield "| without a loss | " + " | ".join(_shown(found[name]) for name in rates) + " |"
     if note := headlines.ratios_note(run.experiments):
         yield ""
         yield note
