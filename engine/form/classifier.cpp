@@ -99,26 +99,42 @@ FrameKind icmpv6_kind(Bytes message) {
   }
 }
 
-/// Classifies the UDP datagram that a packet carries.
+/// Judges the datagram that a packet carries, whose payload is said to begin after `header_bytes`.
 template <Family F>
-void classify_udp(const IpLayer& packet, Classified& result) {
-  const Bytes udp = packet.payload;
-  result.kind = FrameKind::udp;
-  if (udp.size() < kUdpBytes + kSignatureBytes || !has_signature(udp.data() + kUdpBytes)) return;
-  result.datagram = {packet.header.data(), udp.data()};
-  result.payload_bytes = static_cast<std::uint16_t>(udp.size() - kUdpBytes);
+void classify_datagram(const IpLayer& packet, Transport protocol, std::size_t header_bytes, Classified& result) {
+  const Bytes bytes = packet.payload;
+  if (bytes.size() < header_bytes + kSignatureBytes || !has_signature(bytes.data() + header_bytes)) return;
+  result.protocol = protocol;
+  result.datagram = {packet.header.data(), bytes.data()};
+  result.payload = bytes.subspan(header_bytes);
   constexpr std::size_t kAddressesAt = F == Family::ipv4 ? 12 : 8;
   const std::uint64_t pseudo_header = checksum_of(packet.header.data() + kAddressesAt, ip_bytes(F) - kAddressesAt) +
-                                      __builtin_bswap16(kProtocolUdp) +
-                                      __builtin_bswap16(static_cast<std::uint16_t>(udp.size()));
+                                      __builtin_bswap16(std::uint16_t{number_of(protocol)}) +
+                                      __builtin_bswap16(static_cast<std::uint16_t>(bytes.size()));
   const bool header_intact = F == Family::ipv6 || is_intact(checksum_of(packet.header.data(), packet.header.size()));
-  const std::uint16_t checksum = load_be16(udp.data() + 6);
+  const bool udp = protocol == Transport::udp;
   // Over IPv4, 0 means that there is no checksum, and hosts accept the datagram (RFC 768). Translators that do not
   // replace a computed 0 send it, too. Over IPv6, hosts must drop the datagram (RFC 8200 §8.1).
-  const bool checksum_good =
-      checksum == 0 ? F == Family::ipv4 : is_intact(pseudo_header + checksum_of(udp.data(), udp.size()));
-  const bool intact = header_intact && load_be16(udp.data() + 4) == udp.size() && checksum_good;
-  result.kind = intact ? FrameKind::test : FrameKind::corrupt_test;
+  const bool checksum_good = udp && result.lacks_checksum()
+                                 ? F == Family::ipv4
+                                 : is_intact(pseudo_header + checksum_of(bytes.data(), bytes.size()));
+  const bool length_good = !udp || load_be16(bytes.data() + 4) == bytes.size();
+  result.kind = header_intact && length_good && checksum_good ? FrameKind::test : FrameKind::corrupt_test;
+}
+
+template <Family F>
+void classify_udp(const IpLayer& packet, Classified& result) {
+  result.kind = FrameKind::udp;
+  classify_datagram<F>(packet, Transport::udp, kUdpBytes, result);
+}
+
+template <Family F>
+void classify_tcp(const IpLayer& packet, Classified& result) {
+  result.kind = FrameKind::tcp;
+  if (packet.payload.size() < kTcpBytes) return;
+  // The header's length in units of four bytes.
+  const std::size_t header_bytes = packet.payload[12] / 16 * std::size_t{4};
+  if (header_bytes >= kTcpBytes) classify_datagram<F>(packet, Transport::tcp, header_bytes, result);
 }
 
 void classify_ipv4(Bytes bytes, Classified& result) {
@@ -140,7 +156,7 @@ void classify_ipv4(Bytes bytes, Classified& result) {
       result.kind = FrameKind::igmp;
       return;
     case kProtocolTcp:
-      result.kind = FrameKind::tcp;
+      classify_tcp<Family::ipv4>(*packet, result);
       return;
     default:
       result.kind = FrameKind::other_ipv4;
@@ -181,7 +197,7 @@ void classify_ipv6(Bytes bytes, Classified& result) {
       classify_inner(result);
       return;
     case kProtocolTcp:
-      result.kind = FrameKind::tcp;
+      classify_tcp<Family::ipv6>(*packet, result);
       return;
     default:
       result.kind = FrameKind::other_ipv6;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "form/layout.hpp"
 #include "form/signature.hpp"
 #include "packet/address.hpp"
 #include "packet/bytes.hpp"
@@ -59,21 +60,20 @@ inline constexpr std::size_t kFrameKinds = static_cast<std::size_t>(FrameKind::c
 
 std::string_view name_of(FrameKind kind);
 
-/// Points to a UDP datagram and its inner IP packet within a received frame, which must outlive the Datagram.
+/// Points to a UDP datagram or TCP segment and its inner IP packet within a received frame, which must outlive the
+/// Datagram.
 struct Datagram {
   const std::uint8_t* ip = nullptr;
-  const std::uint8_t* udp = nullptr;
+  const std::uint8_t* transport = nullptr;
 
   bool operator==(const Datagram&) const = default;
 
-  [[nodiscard]] Signature signature() const { return load_signature(udp + kUdpBytes); }
-  [[nodiscard]] bool lacks_checksum() const { return load_be16(udp + 6) == 0; }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple() const {
     if constexpr (F == Family::ipv4) {
-      return {load_be32(ip + 12), load_be32(ip + 16), load_be16(udp), load_be16(udp + 2)};
+      return {load_be32(ip + 12), load_be32(ip + 16), load_be16(transport), load_be16(transport + 2)};
     } else {
-      return {load_be128(ip + 8), load_be128(ip + 24), load_be16(udp), load_be16(udp + 2)};
+      return {load_be128(ip + 8), load_be128(ip + 24), load_be16(transport), load_be16(transport + 2)};
     }
   }
 };
@@ -83,10 +83,14 @@ struct Classified {
   FrameKind kind = FrameKind::malformed;
   Family family = Family::ipv4;
   // Set for `test` and `corrupt_test` only:
-  std::uint16_t payload_bytes = 0;  // of the UDP datagram
+  Transport protocol = Transport::udp;
+  std::span<const std::uint8_t> payload;  // of the datagram
   Datagram datagram;
   const std::uint8_t* outer = nullptr;  // the IPv6 header that the packet is in, if it is in one
   std::size_t between = 0;              // bytes between this header and the packet
+
+  [[nodiscard]] Signature signature() const { return load_signature(payload.data()); }
+  [[nodiscard]] bool lacks_checksum() const { return load_be16(datagram.transport + checksum_at(protocol)) == 0; }
 };
 
 /// Classifies an untrusted frame, given without its FCS. It reads nothing outside `frame`.

@@ -61,8 +61,8 @@ TEST(Classifier, APacketInASoftwireIsThatWithin) {
   Bytes unsummed = up;
   store_be16(&unsummed[kEthernetBytes + kIpv6Bytes + kIpv4Bytes + 6], 0);
   EXPECT_EQ(classify(unsummed).kind, FrameKind::test);
-  EXPECT_TRUE(classify(unsummed).datagram.lacks_checksum());
-  EXPECT_FALSE(judged.datagram.lacks_checksum());
+  EXPECT_TRUE(classify(unsummed).lacks_checksum());
+  EXPECT_FALSE(judged.lacks_checksum());
   Bytes fragment = up;
   store_be16(&fragment[kEthernetBytes + kIpv6Bytes + 6], 0x2000);
   EXPECT_EQ(classify(fragment).kind, FrameKind::ipv4_fragment);

@@ -11,7 +11,7 @@
 // All forms of test frames. This is the only file that knows all of them.
 namespace natxy {
 
-/// Says what the frames of a stream have before the UDP header, besides the IP header with their addresses.
+/// Says what the frames of a stream have before the signature, besides the IP header with their addresses.
 enum class Form : std::uint8_t {
   udp,
   hop_by_hop,
@@ -21,6 +21,7 @@ enum class Form : std::uint8_t {
   softwire_from_core,
   map_from_edge,  // IPv6, with the addresses that subscribers and far IPv4 hosts have there (RFC 7599)
   map_from_core,
+  tcp,
   count_,
 };
 
@@ -32,7 +33,8 @@ inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp",
                                                                     "softwire-from-edge",
                                                                     "softwire-from-core",
                                                                     "map-from-edge",
-                                                                    "map-from-core"};
+                                                                    "map-from-core",
+                                                                    "tcp"};
 
 constexpr Outer outer_of(Form form) {
   if (form == Form::softwire_from_edge) return Outer::from_edge;
@@ -44,10 +46,12 @@ constexpr Mapped mapped_of(Form form) {
   return form == Form::map_from_core ? Mapped::from_core : Mapped::none;
 }
 
+constexpr Transport transport_of(Form form) { return form == Form::tcp ? Transport::tcp : Transport::udp; }
+
 /// Returns whether frames of a family have a form: IPv6 alone has extension headers, and what crosses IPv6 in a
 /// softwire or mapped is IPv4.
 constexpr bool has_form(Family family, Form form) {
-  if (form == Form::udp) return true;
+  if (form == Form::udp || form == Form::tcp) return true;
   const bool crosses = outer_of(form) != Outer::none || mapped_of(form) != Mapped::none;
   return crosses == (family == Family::ipv4);
 }
@@ -83,7 +87,8 @@ static_assert([] {
 
 /// Returns the layout of a form, which the family must have.
 constexpr Layout layout_of(Form form, Family family) {
-  return {family, kExtensionUnitBytes * extensions_of(form, family).size(), outer_of(form), mapped_of(form)};
+  return {family, kExtensionUnitBytes * extensions_of(form, family).size(), outer_of(form), mapped_of(form),
+          transport_of(form)};
 }
 
 inline constexpr Layout kFromEdge = layout_of(Form::softwire_from_edge, Family::ipv4);
@@ -98,6 +103,9 @@ decltype(auto) with_layout(Form form, Family family, Use&& use) {
   if (outer_of(form) == Outer::from_core) return use.template operator()<kFromCore>();
   if (mapped_of(form) == Mapped::from_edge) return use.template operator()<kMapFromEdge>();
   if (mapped_of(form) == Mapped::from_core) return use.template operator()<kMapFromCore>();
+  if (form == Form::tcp) {
+    return family == Family::ipv4 ? use.template operator()<kTcpIpv4>() : use.template operator()<kTcpIpv6>();
+  }
   if (family == Family::ipv4) return use.template operator()<kUdpIpv4>();
   switch (extensions_of(form, family).size()) {
     case 1:
@@ -113,6 +121,6 @@ decltype(auto) with_layout(Form form, Family family, Use&& use) {
 #define NATXY_FOR_EACH_LAYOUT(macro)                                                                               \
   macro(kUdpIpv4) macro(kUdpIpv6) macro((Layout{Family::ipv6, kExtensionUnitBytes}))                               \
       macro((Layout{Family::ipv6, 2 * kExtensionUnitBytes})) macro(kFromEdge) macro(kFromCore) macro(kMapFromEdge) \
-          macro(kMapFromCore)
+          macro(kMapFromCore) macro(kTcpIpv4) macro(kTcpIpv6)
 
 }  // namespace natxy

@@ -8,21 +8,26 @@
 namespace natxy {
 
 KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-                       const Softwire& softwire, const Mapping& mapping)
+                       const Softwire& softwire, const Mapping& mapping, Segment segment)
     : bytes_{layout_of(form, family).signature() + payloads.smallest()},
       subscribers_{mapped_of(form) == Mapped::none ? softwire.subscribers : mapping.subscribers},
       inner_bits_{softwire.inner_address ? 0 : ~std::uint64_t{0}} {
   const Layout layout = layout_of(form, family);
   const std::size_t ip_at = layout.ip();
-  pseudo_header_ = __builtin_bswap16(kProtocolUdp);
-  if (!payloads.mixed()) pseudo_header_ += __builtin_bswap16(static_cast<std::uint16_t>(bytes_ - layout.udp()));
+  pseudo_header_ = __builtin_bswap16(std::uint16_t{number_of(layout.protocol)});
+  if (!payloads.mixed()) pseudo_header_ += __builtin_bswap16(static_cast<std::uint16_t>(bytes_ - layout.transport()));
 
   // Words of 16 bytes are loaded from the extension headers on.
   constexpr std::size_t kMost = std::max(Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end());
   std::array<std::uint8_t, kMost + sizeof(TwoWords)> value{};
   auto known = value;
   fill(form, family,
-       {.size = bytes_ + kFcsBytes, .stream = stream, .run_id = run_id, .softwire = softwire, .mapping = mapping},
+       {.size = bytes_ + kFcsBytes,
+        .stream = stream,
+        .run_id = run_id,
+        .softwire = softwire,
+        .mapping = mapping,
+        .segment = segment},
        value);
   with_signature_ = pseudo_header_ + checksum_of(value.data() + layout.signature(), kSequenceOffset);
   const auto know = [&](std::size_t at, std::size_t bytes) { std::fill_n(known.begin() + at, bytes, 0xFF); };
@@ -55,7 +60,8 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
     know(ip_at + 4, 3);
     know(layout.extensions(), layout.extension_bytes);
   }
-  know(layout.udp() + 4, 2);
+  // UDP's length; TCP's sequence numbers, length and flags, but not its window.
+  know(layout.transport() + 4, layout.protocol == Transport::udp ? 2 : 10);
   know(layout.signature(), kSequenceOffset);
   if (payloads.mixed()) {
     for (const LengthField& field : layout.length_fields()) store_be16(known.data() + field.at, 0);
@@ -66,16 +72,20 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
     here = {load_raw<Bytes>(known.data() + at), load_raw<Bytes>(value.data() + at)};
   };
   for (std::size_t i = 0; i < kPieces; ++i) known_at(headers_.at(i), kHeadersAt + 16 * i);
-  known_at(datagram_, layout.udp());
+  known_at(datagram_, layout.transport());
+  known_at(signature_, layout.signature());
   known_at(extensions_, layout.extensions());
   for (std::size_t i = layout.extension_bytes; i < sizeof(TwoWords); i += 8) extensions_.bits[i / 8] = 0;
   known_at(start_, kHeadersAt);
   known_at(stream_, layout.signature());
   with_layout(form, family, [&]<Layout L>() {
-    for (std::size_t i = 0; i < Words<L>::kKnown.size(); ++i) {
-      Known<std::uint64_t> word;
-      known_at(word, Words<L>::kFirst + 8 * Words<L>::kKnown[i]);
-      words_[i] = {FourWords{} + word.bits, FourWords{} + word.value};
+    // Those of TCP are read one by one.
+    if constexpr (L.protocol == Transport::udp) {
+      for (std::size_t i = 0; i < Words<L>::kKnown.size(); ++i) {
+        Known<std::uint64_t> word;
+        known_at(word, Words<L>::kFirst + 8 * Words<L>::kKnown[i]);
+        words_[i] = {FourWords{} + word.bits, FourWords{} + word.value};
+      }
     }
   });
 }

@@ -11,6 +11,7 @@
 
 #include "form/forms.hpp"
 #include "form/mapping.hpp"
+#include "form/segment.hpp"
 #include "form/size_cycle.hpp"
 #include "form/softwire.hpp"
 #include "packet/burst.hpp"
@@ -37,9 +38,9 @@ class KnownFrame {
  public:
   using Frame = std::span<const std::uint8_t>;
 
-  /// `payloads` has the sizes of the UDP payloads. `softwire` and `mapping`: those of forms which have one.
+  /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one.
   KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-             const Softwire& softwire, const Mapping& mapping);
+             const Softwire& softwire, const Mapping& mapping, Segment segment);
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   template <Layout L, bool kMixed>
@@ -47,7 +48,7 @@ class KnownFrame {
     // The compiler does not have to reload a local copy after other stores.
     const KnownFrame known = *this;
     std::size_t count = 0;
-    if constexpr (kFourWordsFitRegister) {
+    if constexpr (kFourWordsFitRegister && L.protocol == Transport::udp) {
       // Where streams alternate, trying to read four frames would be in vain.
       const bool alike = frames.size() >= 4 && known.is_of_stream<L>(frames[1]) && known.is_of_stream<L>(frames[3]);
       while (alike && count + 4 <= frames.size() && known.read_four<L, kMixed>(&frames[count], signatures, count)) {
@@ -58,6 +59,12 @@ class KnownFrame {
       signatures.set(count, load_signature(frames[count].data() + L.signature()));
     }
     return count;
+  }
+
+  /// Returns whether the header of a test frame of TCP has the sequence numbers and flags of the stream's segments.
+  [[nodiscard]] bool has_segment(const std::uint8_t* transport) const {
+    const TwoWords differences = datagram_.differences_at(transport);
+    return (differences[0] | differences[1]) == 0;
   }
 
  private:
@@ -73,7 +80,7 @@ class KnownFrame {
 
   static constexpr std::size_t kHeadersAt = 12;  // from the EtherType on
   // The pieces of 16 bytes in which the headers of a frame with a subscriber are compared, up to the ports.
-  static constexpr std::size_t kPieces = (kFromEdge.udp() - kHeadersAt + 15) / 16;
+  static constexpr std::size_t kPieces = (kFromEdge.transport() - kHeadersAt + 15) / 16;
 
   /// Describes the words up to the end of the signature by which four frames are read.
   template <Layout L>
@@ -94,7 +101,7 @@ class KnownFrame {
     // The last four: six bytes and the source port; the destination port, the length, the checksum and the start of the
     // magic; the rest of what is known, and the start of the sequence number; its rest and the time.
     static constexpr std::size_t kPorts = kCount - 4;
-    static_assert(kFirst + 8 * kPorts == L.udp() - 6);
+    static_assert(kFirst + 8 * kPorts == L.transport() - 6);
     // Those with known bits. The bytes before IPv6's are compared apart.
     static constexpr auto kKnown = [] {
       if constexpr (L.mapped != Mapped::none) {
@@ -131,7 +138,7 @@ class KnownFrame {
     if (frame.size() < bytes_) return false;
     const std::size_t length = kMixed ? frame.size() : bytes_;
     const std::uint8_t* bytes = frame.data();
-    TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.udp());
+    TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.transport());
     if constexpr (L.has_subscriber()) {
       for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
       differences[0] |= subscriber_differences<L>(bytes);
@@ -145,12 +152,16 @@ class KnownFrame {
       }
     }
     if constexpr (L.extension_bytes != 0) differences |= extensions_.differences_at(bytes + L.extensions());
-    if ((differences[0] | differences[1]) != 0 || load_raw<std::uint16_t>(bytes + L.udp() + 6) == 0) return false;
-    // The UDP checksum covers the addresses, and everything behind the extension headers.
-    OnesSum sum{kMixed ? pseudo_header_ + __builtin_bswap16(static_cast<std::uint16_t>(length - L.udp()))
+    if constexpr (L.protocol == Transport::tcp) differences[0] |= signature_.differences_at(bytes + L.signature());
+    if ((differences[0] | differences[1]) != 0) return false;
+    if constexpr (L.protocol == Transport::udp) {
+      if (load_raw<std::uint16_t>(bytes + L.checksum()) == 0) return false;
+    }
+    // The checksum covers the addresses, and everything behind the extension headers.
+    OnesSum sum{kMixed ? pseudo_header_ + __builtin_bswap16(static_cast<std::uint16_t>(length - L.transport()))
                        : pseudo_header_};
     for (std::size_t at = L.addresses(); at < L.extensions(); at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
-    std::size_t at = L.udp();
+    std::size_t at = L.transport();
     for (; at < L.end() - 8; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     for (; at + 8 < length; at += 8) sum.add(load_raw<std::uint64_t>(bytes + at));
     // The last word, whole or partial, and none of the bytes before it.
@@ -173,7 +184,7 @@ class KnownFrame {
     const std::uint8_t* outer = bytes + kEthernetBytes + (kFromIt ? 8 : 24);
     const std::uint64_t high = load_be64(outer);
     const std::uint64_t low = load_be64(outer + 8);
-    const std::uint64_t port = load_be16(bytes + L.udp() + (kFromIt ? 0 : 2));
+    const std::uint64_t port = load_be16(bytes + L.transport() + (kFromIt ? 0 : 2));
     std::uint64_t address = SubscriberRule::address_in(low);
     if constexpr (L.outer != Outer::none) {
       const std::uint64_t inner = load_be32(bytes + L.addresses() + (kFromIt ? 0 : 4));
@@ -248,7 +259,7 @@ class KnownFrame {
         const std::size_t at = field.at - In::kFirst;
         wrong_lengths |= ((words[at / 8] >> 8 * (at % 8)) & 0xFFFF) ^ (swapped_bytes(lengths - field.from) >> 48);
       }
-      sum += swapped_bytes(lengths - L.udp()) >> 48;
+      sum += swapped_bytes(lengths - L.transport()) >> 48;
     }
     if (kMixed || bytes_ > L.end()) {
       const auto rest = [&](const Frame& frame) {
@@ -301,7 +312,8 @@ class KnownFrame {
   std::uint64_t pseudo_header_ = 0;               // its sum without the addresses, and without the length in a mix
   std::uint64_t with_signature_ = 0;              // the same with the known bits of the signature
   std::array<Known<TwoWords>, kPieces> headers_;  // without a subscriber, the first piece alone
-  Known<TwoWords> datagram_;                      // the UDP header and the start of the signature
+  Known<TwoWords> datagram_;                      // the UDP header and the start of the signature; TCP's but its end
+  Known<std::uint64_t> signature_;                // its start
   Known<TwoWords> extensions_;
   static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
   Known<std::uint32_t> start_;                // of the headers
@@ -317,16 +329,16 @@ class FrameReader {
  public:
   using Frame = KnownFrame::Frame;
 
-  /// `payloads` has the sizes of the UDP payloads. `softwire` and `mapping`: those of forms which have one. Frames with
-  /// other addresses are not the stream's.
+  /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one. Frames
+  /// with other addresses or of other segments are not the stream's.
   FrameReader(Form form, Family family, SizeCycle payloads, std::uint16_t run_id, std::uint8_t stream,
-              const Softwire& softwire = {}, const Mapping& mapping = {})
+              const Softwire& softwire = {}, const Mapping& mapping = {}, Segment segment = Segment::syn)
       : form_{form},
         family_{family},
         ip_at_{layout_of(form, family).ip()},
-        udp_at_{layout_of(form, family).udp()},
+        transport_at_{layout_of(form, family).transport()},
         payloads_{std::move(payloads)},
-        known_{form, family, payloads_, run_id, stream, softwire, mapping} {}
+        known_{form, family, payloads_, run_id, stream, softwire, mapping, segment} {}
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   /// `classify` classifies all of them as test frames, and maybe others, too.
@@ -337,10 +349,14 @@ class FrameReader {
     });
   }
 
-  /// Returns the offset of the IP header with the addresses, and of the UDP header, in a frame that has been read.
+  /// Returns the offset of the IP header with the addresses, and of the transport header, in a frame that has been read.
   [[nodiscard]] std::size_t ip_at() const { return ip_at_; }
-  [[nodiscard]] std::size_t udp_at() const { return udp_at_; }
-  /// Returns the size of the UDP payload with which a frame was sent.
+  [[nodiscard]] std::size_t transport_at() const { return transport_at_; }
+  /// Returns whether the header at `transport`, if it is TCP's, has what the stream's segments have.
+  [[nodiscard]] bool has_segment(const std::uint8_t* transport) const {
+    return transport_of(form_) == Transport::udp || known_.has_segment(transport);
+  }
+  /// Returns the size of the payload with which a frame was sent.
   [[nodiscard]] std::size_t payload_bytes(std::uint64_t sequence) const { return payloads_.of(sequence); }
 
  private:
@@ -348,7 +364,7 @@ class FrameReader {
   [[nodiscard]] std::size_t of_due_length(std::span<const Frame> frames, const SignatureLanes& signatures) const {
     for (std::size_t i = 0; i < frames.size();) {
       for (const std::uint16_t payload : payloads_.from(signatures.sequence[i])) {
-        if (frames[i].size() != udp_at_ + kUdpBytes + payload) return i;
+        if (frames[i].size() != transport_at_ + bytes_of(transport_of(form_)) + payload) return i;
         ++i;
         if (i == frames.size() || signatures.sequence[i] != signatures.sequence[i - 1] + 1) break;
       }
@@ -359,7 +375,7 @@ class FrameReader {
   Form form_;
   Family family_;
   std::size_t ip_at_;
-  std::size_t udp_at_;
+  std::size_t transport_at_;
   SizeCycle payloads_;
   KnownFrame known_;
 };

@@ -43,7 +43,7 @@ TEST(FrameReader, RecognisesItsStreamsFramesOfAnyLength) {
       ASSERT_EQ(leading(reader, {bytes}), 1U) << each << size;
       ASSERT_EQ(leading(reader, std::vector(7, bytes)), 7U) << each << size;
       ASSERT_EQ(leading(mix_reader_of(each, size), std::vector(7, bytes)), 7U) << each << size;
-      ASSERT_EQ(bytes.data() + reader.udp_at(), classify(bytes).datagram.udp);
+      ASSERT_EQ(bytes.data() + reader.transport_at(), classify(bytes).datagram.transport);
       ASSERT_EQ(bytes.data() + reader.ip_at(), classify(bytes).datagram.ip);
     }
   }
@@ -294,7 +294,7 @@ TEST(FrameReader, ReadsFourFramesAsEachAlone) {
     SignatureLanes signatures;
     ASSERT_EQ(reader.read(frames, signatures), count);
     for (std::size_t i = 0; i < count; ++i) {
-      const Signature signature = classify(frames[i]).datagram.signature();
+      const Signature signature = classify(frames[i]).signature();
       ASSERT_EQ(signatures.sequence[i], signature.sequence);
       ASSERT_EQ(signatures.time[i], signature.time);
     }
@@ -317,7 +317,7 @@ TEST(FrameReader, AcceptsOnlyTestFramesOfTheClassifier) {
       ++plain;
       ASSERT_EQ(judged.kind, FrameKind::test);
       ASSERT_EQ(judged.family, form.layout().header_family());
-      ASSERT_EQ(judged.datagram.udp, frame.data() + reader.udp_at());
+      ASSERT_EQ(judged.datagram.transport, frame.data() + reader.transport_at());
     } else {
       ++odd.at(static_cast<std::size_t>(judged.kind));
     }

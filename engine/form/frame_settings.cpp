@@ -51,14 +51,20 @@ void fill(Form form, Family family, const FrameSettings& settings, std::span<std
     store_be16(ip + 2, static_cast<std::uint16_t>(end - layout.ip()));
     store_be16(ip + 6, settings.dont_fragment ? kIpv4DontFragment : 0);
     ip[8] = settings.ttl;
-    ip[9] = kProtocolUdp;
+    ip[9] = number_of(layout.protocol);
   } else {
     fill_first_word(layout.mapped == Mapped::none ? Mapping{} : settings.mapping, ip);
     store_be16(ip + 4, static_cast<std::uint16_t>(end - layout.extensions()));
-    ip[6] = fill_extensions(extensions_of(form, family), ethernet + layout.extensions());
+    ip[6] = layout.protocol == Transport::udp
+                ? fill_extensions(extensions_of(form, family), ethernet + layout.extensions())
+                : kProtocolTcp;
     ip[7] = settings.ttl;
   }
-  store_be16(ethernet + layout.udp() + 4, static_cast<std::uint16_t>(end - layout.udp()));
+  if (layout.protocol == Transport::udp) {
+    store_be16(ethernet + layout.transport() + 4, static_cast<std::uint16_t>(end - layout.transport()));
+  } else {
+    fill_segment(settings.segment, end - layout.signature(), ethernet + layout.transport());
+  }
   store_signature(ethernet + layout.signature(), {settings.stream, settings.run_id, 0, 0});
 }
 

@@ -5,6 +5,7 @@
 
 #include "form/forms.hpp"
 #include "form/mapping.hpp"
+#include "form/segment.hpp"
 #include "form/softwire.hpp"
 
 namespace natxy {
@@ -20,6 +21,7 @@ struct FrameSettings {
   std::uint16_t run_id = 0;
   Softwire softwire{};  // of forms that have one
   Mapping mapping{};    // likewise
+  Segment segment = Segment::syn;  // of TCP
 };
 
 /// Writes the start of a frame, up to the end of the signature at least, with zeros for the checksums and for the

@@ -13,14 +13,14 @@ FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) : length_{
   if constexpr (L.header_family() == Family::ipv4) {
     constant_.header_sum = __builtin_bswap16(fold(checksum_of(start.data() + L.ip(), kIpv4Bytes)));
   }
-  const std::size_t udp_length = length_ - L.udp();
+  const std::size_t transport_bytes = length_ - L.transport();
   std::uint64_t prefixes = 0;
   if constexpr (L.mapped != Mapped::none) {
     constant_.mapping = settings.mapping;
     prefixes = settings.mapping.subscribers.base_sum() + settings.mapping.prefix.base_sum();
   }
-  constant_.udp_rest = ~(prefixes + kProtocolUdp + std::uint64_t{udp_length} +
-                         __builtin_bswap16(fold(checksum_of(start.data() + L.udp(), kEnd - L.udp()))));
+  constant_.transport_rest = ~(prefixes + number_of(L.protocol) + std::uint64_t{transport_bytes} +
+                         __builtin_bswap16(fold(checksum_of(start.data() + L.transport(), kEnd - L.transport()))));
   if constexpr (L.outer != Outer::none) {
     const auto& inner = settings.softwire.inner_address;
     constant_.ends = {settings.softwire.subscribers, inner ? 0 : ~std::uint64_t{0}, inner.value_or(0)};

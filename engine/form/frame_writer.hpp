@@ -14,7 +14,7 @@
 
 namespace natxy {
 
-/// Writes the UDP test frames of one stream. The constructor computes the constant part and its checksum sums once;
+/// Writes the test frames of one stream. The constructor computes the constant part and its checksum sums once;
 /// `write` then inserts the fields that vary and adds them to the sums. It makes four frames at once where vectors have
 /// 32 bytes, otherwise one by one.
 template <Layout L>
@@ -41,15 +41,15 @@ class FrameWriter {
                     const Sequences& sequences, std::uint64_t time) const {
     for (std::size_t i = 0; i < frames.size(); ++i) put_zeros(frames[i], length_ + more[i]);
     Constant constant = constant_;
-    put<kUdp + kUdpBytes + kTimeOffset, 6>(constant.words, time);
-    constant.udp_rest -= time;
+    put<L.signature() + kTimeOffset, 6>(constant.words, time);
+    constant.transport_rest -= time;
     if constexpr (kFamily == Family::ipv6) {
       if (share_prefixes(tuples, frames.size())) {
         put<kIp + 8, 8>(constant.words, tuples.source.high[0]);
         put<kIp + 16, 2>(constant.words, tuples.source.low[0] >> 48);
         put<kIp + 24, 8>(constant.words, tuples.destination.high[0]);
         put<kIp + 32, 2>(constant.words, tuples.destination.low[0] >> 48);
-        constant.udp_rest -= halves_of(tuples.source.high[0]) + (tuples.source.low[0] >> 48) +
+        constant.transport_rest -= halves_of(tuples.source.high[0]) + (tuples.source.low[0] >> 48) +
                              halves_of(tuples.destination.high[0]) + (tuples.destination.low[0] >> 48);
         write_with<true>(constant, frames, more, tuples, sequences);
         return;
@@ -60,7 +60,7 @@ class FrameWriter {
 
  private:
   static constexpr std::size_t kIp = L.ip();
-  static constexpr std::size_t kUdp = L.udp();
+  static constexpr std::size_t kTransport = L.transport();
   static constexpr std::size_t kEnd = L.end();
   // The frame up to the end of its signature consists of an even number of words, stored four at a time to make few and
   // long stores.
@@ -91,9 +91,9 @@ class FrameWriter {
   struct Constant {
     Words<std::uint64_t> words{};
     std::uint64_t header_sum = 0;  // of the IPv4 header
-    // The complement of the sum of pseudo-header, UDP header and payload. What is left of it, folded, is the
-    // checksum, and never 0, which UDP does not allow.
-    std::uint64_t udp_rest = 0;
+    // The complement of the sum of pseudo-header, transport header and payload. What is left of it, folded, is the
+    // checksum, and never 0, which UDP does not allow and which means the same as 0xFFFF in TCP.
+    std::uint64_t transport_rest = 0;
     [[no_unique_address]] std::conditional_t<L.outer == Outer::none, Nothing, Ends> ends{};
     [[no_unique_address]] std::conditional_t<L.mapped == Mapped::none, Nothing, Mapping> mapping{};
   };
@@ -194,15 +194,16 @@ class FrameWriter {
     Words<Word> words{};
     for (std::size_t i = 0; i < kWords; ++i) words[i] += constant.words[i];
     Word header_sum = Word{} + constant.header_sum;
-    Word udp_rest = Word{} + constant.udp_rest;
+    Word transport_rest = Word{} + constant.transport_rest;
     if constexpr (!kOfOneLength<More>) {
       const Word longer = load_lanes<Word>(more, lane);
       constexpr auto kLengths = L.length_fields();
       add<kLengths[1].at>(words, longer);
-      add<kLengths[2].at>(words, longer);
+      if constexpr (L.protocol == Transport::udp) add<kLengths[2].at>(words, longer);
       if constexpr (L.outer != Outer::none) add<kLengths[0].at>(words, longer);
       header_sum += longer;
-      udp_rest -= longer + longer;  // in the pseudo-header and in the UDP header
+      transport_rest -= longer;  // in the pseudo-header
+      if constexpr (L.protocol == Transport::udp) transport_rest -= longer;  // and in the UDP header
     }
     const Word source_port = load_lanes<Word>(tuples.source_port, lane);
     const Word destination_port = load_lanes<Word>(tuples.destination_port, lane);
@@ -253,10 +254,10 @@ class FrameWriter {
       }
     }
     const Word sum = addresses + source_port + destination_port + sequence;
-    put<kUdp, 2>(words, source_port);
-    put<kUdp + 2, 2>(words, destination_port);
-    put<kUdp + 6, 2>(words, folded(udp_rest - sum));
-    put<kUdp + kUdpBytes + kSequenceOffset, 6>(words, sequence);
+    put<kTransport, 2>(words, source_port);
+    put<kTransport + 2, 2>(words, destination_port);
+    put<L.checksum(), 2>(words, folded(transport_rest - sum));
+    put<L.signature() + kSequenceOffset, 6>(words, sequence);
     return words;
   }
 

@@ -126,7 +126,7 @@ TEST(FrameWriter, AComputedZeroChecksumIsSentAsAllOnes) {
     TupleLanes<Family::ipv4> tuples;
     tuples.set(0, {0xC6120002, 0xC6130002, static_cast<std::uint16_t>(port), 53});
     writer.write({&frame, 1}, tuples, Series{}, 0);
-    const std::uint16_t checksum = load_be16(frame + kUdpIpv4.udp() + 6);
+    const std::uint16_t checksum = load_be16(frame + kUdpIpv4.transport() + 6);
     ASSERT_NE(checksum, 0);
     if (checksum == 0xFFFF) {
       seen = true;

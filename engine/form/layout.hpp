@@ -19,6 +19,16 @@ enum class Outer : std::uint8_t { none, from_edge, from_core };
 /// `none`: the addresses are the frame's own.
 enum class Mapped : std::uint8_t { none, from_edge, from_core };
 
+/// Says which header precedes the signature.
+enum class Transport : std::uint8_t { udp, tcp };
+
+constexpr std::uint8_t number_of(Transport transport) {
+  return transport == Transport::udp ? kProtocolUdp : kProtocolTcp;
+}
+constexpr std::size_t bytes_of(Transport transport) { return transport == Transport::udp ? kUdpBytes : kTcpBytes; }
+/// Returns where the checksum is in a header.
+constexpr std::size_t checksum_at(Transport transport) { return transport == Transport::udp ? 6 : 16; }
+
 /// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.
 struct LengthField {
   std::size_t at;
@@ -29,9 +39,10 @@ struct LengthField {
 /// that every offset is a constant.
 struct Layout {
   Family family;                    // of the four-tuples
-  std::size_t extension_bytes = 0;  // between the IP header and the UDP header, a multiple of 8
+  std::size_t extension_bytes = 0;  // between the IP header and the transport header, a multiple of 8
   Outer outer = Outer::none;
   Mapped mapped = Mapped::none;
+  Transport protocol = Transport::udp;
 
   /// Returns the family of the IP header that has the addresses.
   [[nodiscard]] constexpr Family header_family() const { return mapped == Mapped::none ? family : Family::ipv6; }
@@ -45,26 +56,29 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t ip() const { return kEthernetBytes + outer_bytes(); }
   [[nodiscard]] constexpr std::size_t addresses() const { return ip() + (header_family() == Family::ipv4 ? 12 : 8); }
   [[nodiscard]] constexpr std::size_t extensions() const { return ip() + ip_bytes(header_family()); }
-  [[nodiscard]] constexpr std::size_t udp() const { return extensions() + extension_bytes; }
-  [[nodiscard]] constexpr std::size_t signature() const { return udp() + kUdpBytes; }
+  [[nodiscard]] constexpr std::size_t transport() const { return extensions() + extension_bytes; }
+  [[nodiscard]] constexpr std::size_t checksum() const { return transport() + checksum_at(protocol); }
+  [[nodiscard]] constexpr std::size_t signature() const { return transport() + bytes_of(protocol); }
   /// Returns the end of the signature, behind which a frame has zeros.
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
-  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a
-  /// softwire.
+  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire; 76 for
+  /// TCP over IPv4, 96 over IPv6.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
   /// Returns the fields that depend on the frame's length: of the outer header, of the IP header, of the UDP header.
-  /// Without an outer header, the first field is the second.
+  /// Without an outer header, the first field is the second, and without UDP the last one.
   [[nodiscard]] constexpr std::array<LengthField, 3> length_fields() const {
     const LengthField of_ip =
         header_family() == Family::ipv4 ? LengthField{ip() + 2, ip()} : LengthField{ip() + 4, extensions()};
     const LengthField of_outer = outer == Outer::none ? of_ip : LengthField{kEthernetBytes + 4, ip()};
-    return {of_outer, of_ip, LengthField{udp() + 4, udp()}};
+    return {of_outer, of_ip, protocol == Transport::udp ? LengthField{transport() + 4, transport()} : of_ip};
   }
-  /// Returns how many bytes of UDP payload a frame of `size` bytes has, FCS included.
+  /// Returns how many bytes of payload a frame of `size` bytes has, FCS included.
   [[nodiscard]] constexpr std::size_t payload_bytes(std::size_t size) const { return size - kFcsBytes - signature(); }
 };
 
 inline constexpr Layout kUdpIpv4{Family::ipv4};
 inline constexpr Layout kUdpIpv6{Family::ipv6};
+inline constexpr Layout kTcpIpv4{.family = Family::ipv4, .protocol = Transport::tcp};
+inline constexpr Layout kTcpIpv6{.family = Family::ipv6, .protocol = Transport::tcp};
 
 }  // namespace natxy

@@ -109,13 +109,16 @@ inline void put_checksums(const FormInFamily& of, Bytes& frame) {
     store_be16(&ip[10], plain_checksum({ip, ip + kIpv4Bytes}));
   }
   const auto at = [&](std::size_t offset) { return frame.begin() + static_cast<std::ptrdiff_t>(offset); };
-  const std::size_t length = std::min<std::size_t>(load_be16(&frame[layout.udp() + 4]), frame.size() - layout.udp());
-  store_be16(&frame[layout.udp() + 6], 0);
+  // What a UDP header does not count is no part of its datagram.
+  const std::size_t rest = frame.size() - layout.transport();
+  const bool udp = layout.protocol == Transport::udp;
+  const std::size_t length = udp ? std::min<std::size_t>(load_be16(&frame[layout.transport() + 4]), rest) : rest;
+  store_be16(&frame[layout.checksum()], 0);
   Bytes covered(at(layout.addresses()), at(layout.extensions()));
-  covered.insert(covered.end(),
-                 {0, kProtocolUdp, static_cast<std::uint8_t>(length >> 8), static_cast<std::uint8_t>(length)});
-  covered.insert(covered.end(), at(layout.udp()), at(layout.udp() + length));
-  store_be16(&frame[layout.udp() + 6], never_zero(plain_checksum(covered)));
+  covered.insert(covered.end(), {0, number_of(layout.protocol), static_cast<std::uint8_t>(length >> 8),
+                                 static_cast<std::uint8_t>(length)});
+  covered.insert(covered.end(), at(layout.transport()), at(layout.transport() + length));
+  store_be16(&frame[layout.checksum()], never_zero(plain_checksum(covered)));
 }
 
 /// Returns a frame of stream kStream and trial kRun, without the FCS.
@@ -139,8 +142,8 @@ Bytes plain_frame(Form form, std::size_t size, const Tuple<F>& tuple, std::uint6
     store_be128(addresses, tuple.source);
     store_be128(addresses + 16, tuple.destination);
   }
-  store_be16(&frame[layout.udp()], tuple.source_port);
-  store_be16(&frame[layout.udp() + 2], tuple.destination_port);
+  store_be16(&frame[layout.transport()], tuple.source_port);
+  store_be16(&frame[layout.transport() + 2], tuple.destination_port);
   store_signature(&frame[layout.signature()], {kStream, kRun, sequence, time});
   put_checksums(of, frame);
   return frame;

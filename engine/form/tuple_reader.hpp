@@ -31,8 +31,8 @@ class TupleReader {
     const auto subscriber = static_cast<std::uint32_t>(SubscriberRule::address_in(identifier));
     const std::uint32_t other =
         mapped_ ? far_host(ipv6 + (from_edge_ ? 24 : 8)) : load_be32(datagram.ip + (from_edge_ ? 16 : 12));
-    return {from_edge_ ? subscriber : other, from_edge_ ? other : subscriber, load_be16(datagram.udp),
-            load_be16(datagram.udp + 2)};
+    return {from_edge_ ? subscriber : other, from_edge_ ? other : subscriber, load_be16(datagram.transport),
+            load_be16(datagram.transport + 2)};
   }
 
  private:

@@ -12,9 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A frame that has the form of the stream in its signature must be an intact test frame.
   natxy::Signature signature;
   std::size_t payload_bytes = natxy::kSignatureBytes;
-  if (judged.datagram.udp != nullptr) {
-    signature = judged.datagram.signature();
-    payload_bytes = judged.payload_bytes;
+  if (judged.datagram.transport != nullptr) {
+    signature = judged.signature();
+    payload_bytes = judged.payload.size();
   }
   for (std::size_t each = 0; each < 2 * natxy::kForms; ++each) {
     const natxy::Family family = each < natxy::kForms ? natxy::Family::ipv6 : natxy::Family::ipv4;
@@ -29,14 +29,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::array payloads{payload_bytes, payload_bytes + 64, payload_bytes};
     const natxy::SizeCycle sizes(payloads);
     const natxy::FrameReader mixed(form, family, sizes, signature.run_id, signature.stream);
-    const bool due = alone == 1 && data + size == judged.datagram.udp + natxy::kUdpBytes + payload_bytes &&
+    const bool due = alone == 1 && data + size == judged.payload.data() + payload_bytes &&
                      sizes.of(signatures.sequence[0]) == payload_bytes;
     natxy::SignatureLanes of_mix;
     if (mixed.read(std::array{frame, frame, frame, frame}, of_mix) != (due ? 4 : 0)) __builtin_trap();
     if (alone == 0) continue;
     if (judged.kind != natxy::FrameKind::test || judged.family != natxy::layout_of(form, family).header_family())
       __builtin_trap();
-    if (data + reader.udp_at() != judged.datagram.udp) __builtin_trap();
+    if (data + reader.transport_at() != judged.datagram.transport) __builtin_trap();
     if (signatures.sequence[3] != signature.sequence || signatures.time[3] != signature.time) __builtin_trap();
   }
   // A tagged frame is classified without its tag, which hides everything behind it from a port without VLANs.

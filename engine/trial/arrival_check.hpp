@@ -20,7 +20,7 @@ struct Arrivals {
   std::span<const std::uint64_t> times;  // ticks at which the frames were built, modulo 2^48
   std::span<const std::span<const std::uint8_t>> frames;
   std::size_t ip_at = 0;                // offset of the IP header with the addresses in each
-  std::size_t udp_at = 0;               // and of the UDP header
+  std::size_t transport_at = 0;               // and of the UDP header
   const TupleReader* tuples = nullptr;  // null: the IP header has the addresses of the four-tuples
 
   [[nodiscard]] std::size_t size() const { return sequences.size(); }
@@ -33,7 +33,7 @@ struct Arrivals {
   }
   [[nodiscard]] Datagram datagram(std::size_t i) const {
     const std::uint8_t* frame = frames[i].data();
-    return {frame + ip_at, frame + udp_at};
+    return {frame + ip_at, frame + transport_at};
   }
   template <Family F>
   [[nodiscard]] Tuple<F> tuple(std::size_t i) const {
@@ -57,7 +57,7 @@ class ArrivalCheck {
 /// Stores the tuples of `arrivals` as connections `indexes` of the table, all below its size.
 template <Family F>
 void record_arrivals(StateTable<F>& table, std::span<const std::uint64_t> indexes, const Arrivals& arrivals) {
-  if (arrivals.tuples == nullptr && arrivals.udp_at == arrivals.ip_at + ip_bytes(F)) {
+  if (arrivals.tuples == nullptr && arrivals.transport_at == arrivals.ip_at + ip_bytes(F)) {
     table.record_plain(indexes, [&](std::size_t i) { return arrivals.datagram(i); });
     return;
   }

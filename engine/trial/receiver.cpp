@@ -133,7 +133,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
-                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire, stream.mapping);
+                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire, stream.mapping, stream.segment);
     std::optional<TupleReader> tuples;
     if (TupleReader::is_needed(stream.form, stream.softwire)) tuples.emplace(stream.form, stream.mapping);
     Reception reception{std::move(stream), reader, tuples, {}, std::nullopt};
@@ -255,7 +255,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
     }
     record(queue, stream,
            {sequences.first(count), std::span(signatures_.time).first(count), frames.first(count),
-            reception.reader.ip_at(), reception.reader.udp_at(), reception.tuple_reader()},
+            reception.reader.ip_at(), reception.reader.transport_at(), reception.tuple_reader()},
            now);
     return count;
   }
@@ -268,29 +268,32 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     take_foreign(queue, frame, judged.kind, now);
     return;
   }
-  const Signature signature = judged.datagram.signature();
+  const Signature signature = judged.signature();
   if (signature.run_id != run_id_ || signature.stream >= receptions_.size()) {
     ++stale_;
     return;
   }
   Reception& reception = receptions_[signature.stream];
   const auto ip_at = static_cast<std::size_t>(judged.datagram.ip - frame.data());
-  const auto udp_at = static_cast<std::size_t>(judged.datagram.udp - frame.data());
-  const bool of_form = judged.family == reception.header_family();
+  const auto transport_at = static_cast<std::size_t>(judged.datagram.transport - frame.data());
+  const bool of_form =
+      judged.family == reception.header_family() && judged.protocol == transport_of(reception.stream.form);
   if (judged.kind == FrameKind::test && reception.statistics && (of_form || judged.family == reception.stream.family)) {
     if (const FrameKind kind = judge(judged, reception.stream, reception.tuple_reader()); kind != FrameKind::test) {
       take_foreign(queue, frame, kind, now);
       return;
     }
   }
-  // A gateway must not remove or insert headers between IP and UDP, and every frame has the length that it was sent
-  // with.
-  const bool altered = of_form && udp_at - ip_at != reception.reader.udp_at() - reception.reader.ip_at();
+  // A gateway must not remove or insert headers between IP and the datagram, nor change the sequence numbers of TCP, and
+  // every frame has the length that it was sent with.
+  const bool altered =
+      of_form && (transport_at - ip_at != reception.reader.transport_at() - reception.reader.ip_at() ||
+                  !reception.reader.has_segment(judged.datagram.transport));
   // The tester sends none without a checksum, and an end of a softwire takes none away.
   const bool unsummed =
-      judged.outer != nullptr && !reception.stream.softwire.may_lack_checksum && judged.datagram.lacks_checksum();
+      judged.outer != nullptr && !reception.stream.softwire.may_lack_checksum && judged.lacks_checksum();
   if (judged.kind == FrameKind::corrupt_test || altered || unsummed ||
-      judged.payload_bytes != reception.reader.payload_bytes(signature.sequence)) {
+      judged.payload.size() != reception.reader.payload_bytes(signature.sequence)) {
     ++reception.counts.corrupt;
     take_foreign(queue, frame, FrameKind::corrupt_test, now);
     return;
@@ -300,7 +303,7 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     return;
   }
   record(queue, signature.stream,
-         {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, udp_at, reception.tuple_reader()}, now);
+         {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, transport_at, reception.tuple_reader()}, now);
 }
 
 /// Records intact frames of a stream that ends here, with numbers that it has.

@@ -50,7 +50,7 @@ class Receiver final : public Task {
     Form form = Form::udp;         // in which it arrives
     Family family = Family::ipv4;  // in which it arrives
     std::uint64_t frames = 0;
-    SizeCycle payloads;  // of UDP, in bytes; translation does not change them
+    SizeCycle payloads;  // in bytes; translation does not change them
     std::optional<TaggedFrames> tagged;
     bool ipdv = false;
     std::unique_ptr<ArrivalCheck> check;  // null: any four-tuple is accepted
@@ -58,6 +58,7 @@ class Receiver final : public Task {
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
     Softwire softwire{};                  // in which it arrives, if its form has one
     Mapping mapping{};                    // with which it arrives, if its form has one
+    Segment segment = Segment::syn;       // of which it consists, if its form is TCP
     std::optional<LossWatch> loss_watch;  // none: nobody asks whether it has lost too many
   };
 

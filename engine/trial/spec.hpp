@@ -13,6 +13,7 @@
 #include "flow/selection.hpp"
 #include "form/forms.hpp"
 #include "form/mapping.hpp"
+#include "form/segment.hpp"
 #include "form/softwire.hpp"
 #include "measure/pause_marks.hpp"
 #include "pace/clock.hpp"
@@ -67,6 +68,7 @@ struct StreamSpec {
   std::optional<Form> arrival_form;  // none: the same, unless it arrives in another family
   Softwire softwire;                 // in which it is sent or arrives, if a form has one
   Mapping mapping;                   // with which it is sent or arrives, if a form has one
+  Segment segment = Segment::syn;    // of which it consists, if its form is TCP
   // The table of the softwires' subscribers, if they have one.
   std::shared_ptr<const std::vector<AddressHalves>> subscribers;
   std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat

@@ -47,7 +47,7 @@ struct Seen {
 Seen look(const Departure& departure) {
   const std::span<const std::uint8_t> frame{departure.frame.data, departure.frame.length};
   const Classified seen = classify(frame);
-  if (seen.datagram.udp == nullptr) return {seen.kind, "", 0};
+  if (seen.datagram.transport == nullptr) return {seen.kind, "", 0};
   const auto told = [&](const auto& tuple) {
     const auto end = [&](uint128 host, std::uint16_t port) {
       return format_address({seen.family, host}) + " " + std::to_string(port);

@@ -154,7 +154,7 @@ TEST_P(MapEndTest, HasEachFaultAtItsTurn) {
     const bool unsummed = i % 3 == 0;
     // Over IPv6, a checksum of 0 is wrong.
     EXPECT_EQ(seen.kind, unsummed && i % 5 != 0 ? FrameKind::corrupt_test : FrameKind::test) << i;
-    EXPECT_EQ(load_be16(seen.datagram.udp + 6) == 0, unsummed) << i;
+    EXPECT_EQ(load_be16(seen.datagram.transport + 6) == 0, unsummed) << i;
     if (i % 5 == 0) continue;
     const auto tuple = seen.datagram.tuple<Family::ipv6>();
     const uint128 expected = i % 10 == 9  ? ipv6(stale)

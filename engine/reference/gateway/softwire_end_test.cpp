@@ -111,7 +111,7 @@ TEST_P(SoftwireEndTest, DropsPacketsWhoseOuterAddressesAreNotThoseOfTheInnerOnes
   const FormInFamily of{received_form(), Family::ipv4};
   const Layout layout = of.layout();
   other.erase(other.begin(), other.begin() + kGrowth);
-  store_be16(&other[layout.udp() + (at_edge() ? 2 : 0)], kPort + 4);
+  store_be16(&other[layout.transport() + (at_edge() ? 2 : 0)], kPort + 4);
   put_checksums(of, other);
   other.insert(other.begin(), kGrowth, 0);
   EXPECT_FALSE(forward(softwire_side(), other));

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"/streams/0/frame/size", Json(std::vector<int>(1001, 64)), "streams[0].frame.size"},
                     BadField{"/streams/0/frame/size", {64, 63}, "streams[0].frame.size[1]"},
                     BadField{"/streams/0/frame/size", {64, 9217}, "streams[0].frame.size[1]"},
-                    BadField{"/streams/0/frame/form", "tcp", "streams[0].frame.form"},
+                    BadField{"/streams/0/frame/form", "sctp", "streams[0].frame.form"},
                     BadField{"/streams/0/frame/colour", 1, "streams[0].frame.colour"},
                     BadField{"/streams/0/frame_timeout_s", 0, "streams[0].frame_timeout_s"},
                     BadField{"/streams/0/kind", "replies", "streams[0].flows"},

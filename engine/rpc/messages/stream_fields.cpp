@@ -23,6 +23,14 @@ const std::vector<std::pair<std::string, Form>> kFormsByName = [] {
   for (std::size_t i = 0; i < kForms; ++i) forms.emplace_back(kFormNames[i], static_cast<Form>(i));
   return forms;
 }();
+const std::vector<std::pair<std::string, Segment>> kSegmentsByName = [] {
+  std::vector<std::pair<std::string, Segment>> segments;
+  segments.reserve(kSegmentNames.size());
+  for (std::size_t i = 0; i < kSegmentNames.size(); ++i) {
+    segments.emplace_back(kSegmentNames.at(i), static_cast<Segment>(i));
+  }
+  return segments;
+}();
 const std::vector<std::pair<std::string, StreamKind>> kKinds = {
     {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
 const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
@@ -189,7 +197,12 @@ Mapping read_mapping(const Json& json, const std::string& path) {
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   FieldReader reader(json, path);
   stream.form = reader.choice("form", kFormsByName, Form::udp);
-  if (reader.find("arrival_form") != nullptr) stream.arrival_form = reader.choice("arrival_form", kFormsByName);
+  if (reader.find("arrival_form") != nullptr) {
+    stream.arrival_form = reader.choice("arrival_form", kFormsByName);
+    if (transport_of(*stream.arrival_form) != transport_of(stream.form)) {
+      throw FieldError(reader.path_of("arrival_form"), "expected a form of the same transport; no gateway changes it");
+    }
+  }
   if (const Json* softwire = reader.find("softwire")) {
     stream.softwire = read_softwire(*softwire, reader.path_of("softwire"), stream.subscribers);
   }
@@ -206,6 +219,15 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
     throw FieldError(reader.path_of("mapping"), "missing; a form of mapped frames has its addresses here");
   }
   stream.frame_sizes = read_sizes(reader);
+  if (transport_of(stream.form) == Transport::tcp) {
+    if (reader.find("segment") == nullptr) {
+      throw FieldError(reader.path_of("segment"), "missing; a form of TCP has here what its segments are for");
+    }
+    stream.segment = reader.choice("segment", kSegmentsByName);
+    if (stream.frame_sizes.size() > 1) {
+      throw FieldError(reader.path_of("size"), "expected one size; segments of one connection carry equal data");
+    }
+  }
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
   stream.dont_fragment = reader.flag("dont_fragment", false);
   reader.finish();

@@ -17,6 +17,22 @@ TEST(StreamFields, AFormInASoftwireNeedsItsAddresses) {
   }
 }
 
+TEST(StreamFields, AFormOfTcpNeedsItsSegment) {
+  Json json = trial_request();
+  Json& frame = json["streams"][0]["frame"];
+  frame["form"] = "tcp";
+  EXPECT_EQ(complaint(json), "streams[0].frame.segment");
+  frame["segment"] = "fin";
+  EXPECT_EQ(complaint(json), "streams[0].frame.segment");
+  frame["segment"] = "syn-ack";
+  EXPECT_EQ(read_trial(json).spec.streams[0].segment, Segment::syn_ack);
+  frame["arrival_form"] = "udp";
+  EXPECT_EQ(complaint(json), "streams[0].frame.arrival_form");
+  frame["arrival_form"] = "tcp";
+  frame["size"] = {128, 256};
+  EXPECT_EQ(complaint(json), "streams[0].frame.size");
+}
+
 TEST(StreamFields, AMappedFormNeedsItsAddresses) {
   for (const char* field : {"form", "arrival_form"}) {
     Json json = trial_request();

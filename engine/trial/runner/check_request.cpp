@@ -72,7 +72,7 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
   for (const auto& port : resources.ports) {
     const Place place = port->options().place();
     if (place != stream.from() && place != stream.to()) continue;
-    const std::size_t size = largest + (place == stream.from() ? sent : arriving).udp() - sent.udp();
+    const std::size_t size = largest + (place == stream.from() ? sent : arriving).transport() - sent.transport();
     if (size - kFcsBytes > port->longest_frame()) {
       throw TrialError(
           stream, fmt::format("a frame of {} bytes is too long; the maximum of port {} is {} bytes; raise its `mtu`",

@@ -47,7 +47,7 @@ TEST(Mix, AnIntactFrameOfASizeThatAnotherHasIsCorrupt) {
     store_be16(ip + 2, static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.ip()));
     store_be16(ip + 10, 0);
     store_raw(ip + 10, ip_checksum(checksum_of(ip, kIpv4Bytes)));
-    store_be16(&bytes[kUdpIpv4.udp() + 4], static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.udp()));
+    store_be16(&bytes[kUdpIpv4.transport() + 4], static_cast<std::uint16_t>(bytes.size() - kUdpIpv4.transport()));
     recompute_udp_checksum(bytes);
     return bytes;
   };
@@ -62,7 +62,7 @@ TEST(Mix, EveryConnectionIsMadeOnceWhateverItsFramesSize) {
   RingBed bed;
   std::set<std::uint32_t> ports;
   bed.treat = [&](Side, Bytes frame) {
-    ports.insert(load_be32(frame.data() + kUdpIpv4.udp()));
+    ports.insert(load_be32(frame.data() + kUdpIpv4.transport()));
     return 1;
   };
   TrialSpec first = phase1(Family::ipv4, 1000);
@@ -147,6 +147,49 @@ TEST(ExtensionHeaders, OnlyIpv6HasThem) {
   spec = with_options("forward", Side::left, Form::hop_by_hop);
   spec.frame_sizes = {91};
   EXPECT_THROW(bed.run(trial({spec})), TrialError);
+}
+
+StreamSpec segments(StreamSpec spec, Segment segment) {
+  spec.form = Form::tcp;
+  spec.segment = segment;
+  spec.frame_sizes = {128};
+  return spec;
+}
+
+TEST(Tcp, ConnectionsAreMadeByHandshakesAndThenCarryData) {
+  for (const Family family : {Family::ipv4, Family::ipv6}) {
+    RingBed bed;
+    TrialSpec syns = phase1(family, 1000);
+    syns.streams[0] = segments(syns.streams[0], Segment::syn);
+    EXPECT_EQ(bed.run(syns).streams[0].received, 1000U);
+    const std::vector<StreamSpec> further = {
+        segments(phase2("syn-ack", Side::right, StreamKind::replies, family, 1000), Segment::syn_ack),
+        segments(phase2("ack", Side::left, StreamKind::connections, family, 1000), Segment::ack),
+        segments(phase2("answer", Side::right, StreamKind::replies, family, 2500), Segment::answer)};
+    for (const StreamSpec& each : further) {
+      const StreamReport found = bed.run(trial({each})).streams[0];
+      EXPECT_EQ(found.received, each.frames);
+      EXPECT_EQ(found.misrouted + found.corrupt, 0U);
+    }
+  }
+}
+
+TEST(Tcp, ASegmentWithAnotherSequenceNumberIsCorrupt) {
+  RingBed bed;
+  constexpr std::size_t kSequenceAt = kTcpIpv4.transport() + 4;
+  bed.translate = [count = std::size_t{0}](Side, Bytes frame) mutable {
+    std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
+    if (++count % 5 != 0) return bytes;
+    // One more in the number and one less in the checksum leave the sum as it is.
+    store_be32(&bytes[kSequenceAt], load_be32(&bytes[kSequenceAt]) + 1);
+    std::uint8_t* checksum = &bytes[kTcpIpv4.checksum()];
+    const std::uint32_t less = load_be16(checksum) + 0xFFFEU;
+    store_be16(checksum, static_cast<std::uint16_t>((less & 0xFFFF) + (less >> 16)));
+    return bytes;
+  };
+  const auto report = bed.run(trial({segments(stream("forward", Side::left, Family::ipv4, 500), Segment::ack)}));
+  EXPECT_EQ(report.streams[0].received, 400U);
+  EXPECT_EQ(report.streams[0].corrupt, 100U);
 }
 
 }  // namespace

@@ -107,7 +107,8 @@ std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Po
                                  .stream = static_cast<std::uint8_t>(stream),
                                  .run_id = run_id_,
                                  .softwire = spec.softwire,
-                                 .mapping = spec.mapping};
+                                 .mapping = spec.mapping,
+                                 .segment = spec.segment};
     return make_frame_source<L>(spec.form, SizeCycle(spec.frame_sizes), settings,
                                 make_flow_source<L.family>(spec_, connections, stream));
   };
@@ -142,7 +143,7 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),
                        stream.frames, SizeCycle(payloads), stream.tagged, stream.ipdv,
                        expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
-                       stream.schedule(resources_.clock), stream.softwire, stream.mapping, watch});
+                       stream.schedule(resources_.clock), stream.softwire, stream.mapping, stream.segment, watch});
   }
   return streams;
 }

@@ -300,7 +300,7 @@ TEST_P(Spread, LossesAndDuplicatesAreTheStreamsAndNotItsQueues) {
   constexpr std::uint64_t lost = frames / 40 - 1;  // every 40th, but not the last
   bool doubles = false;                            // every 7th of the others
   bed.treat = [&](Side, Bytes frame) {
-    const std::uint64_t place = classify(frame).datagram.signature().sequence + 1;
+    const std::uint64_t place = classify(frame).signature().sequence + 1;
     if (place % 40 == 0 && place != frames) return 0;
     return doubles && place % 7 == 0 ? 2 : 1;
   };
@@ -320,7 +320,7 @@ TEST_P(Spread, FramesThatWereOvertakenAreCountedWhereOneQueueKeepsTheirOrder) {
   std::vector<std::uint8_t> held;
   std::uint64_t last = 0;
   bed.treat = [&](Side, Bytes frame) {
-    last = classify(frame).datagram.signature().sequence;
+    last = classify(frame).signature().sequence;
     if (last != 40) return 1;
     held.assign(frame.begin(), frame.end());
     return 0;
