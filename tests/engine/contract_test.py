@@ -73,11 +73,12 @@ REPLIES: Final[Fields] = {
 FROM_TABLE: Final[Fields] = REPLIES | {
     "name": "of a table", "frame": {"size": 104, "form": "softwire-from-core", "softwire": TABLE},
 }  # fmt: skip
+SEGMENTS: Final[Fields] = REPLIES | {"name": "tcp", "frame": {"size": 104, "form": "tcp", "segment": "syn-ack"}}
 REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
     "trial.run": (
         TrialRequest,
         {
-            "streams": [STREAM, BESIDE, REPLIES, FROM_TABLE],
+            "streams": [STREAM, BESIDE, REPLIES, FROM_TABLE, SEGMENTS],
             "seed": 7,
             "drain_s": 1.0,
             "drain_ends_early": True,

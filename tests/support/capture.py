@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures the UDP frames that pass an interface of another network namespace, dissected by Scapy."""
+"""Captures the frames of UDP and TCP that pass an interface of another network namespace, dissected by Scapy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from scapy.layers.inet import UDP
+from scapy.layers.inet import TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
@@ -70,5 +70,5 @@ def captured(namespace: str, interface: str, direction: Direction, *, at_least: 
             data, address = capture.recvfrom(65535)
             own = Direction.OUT if address[2] == socket.PACKET_OUTGOING else Direction.IN
             frame = Ether(data)
-            if own == direction and UDP in frame:
+            if own == direction and (UDP in frame or TCP in frame):
                 frames.append(frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scapy.layers.inet import IP, UDP, in4_chksum
+from scapy.layers.inet import IP, TCP, UDP, in4_chksum
 from scapy.layers.inet6 import IPv6, in6_chksum
 from scapy.packet import Packet
 from scapy.utils import checksum
@@ -20,22 +20,28 @@ FourTuple = tuple[str, str, int, int]
 
 
 class Signature(NamedTuple):
-    """Identifies a test frame by the first 12 bytes of its UDP payload."""
+    """Identifies a test frame by the first 12 bytes of its payload."""
 
     stream: int
     run_id: int
     sequence: int
 
 
+def transport_of(frame: Packet) -> Packet:
+    """Returns the UDP datagram or the TCP segment."""
+    return frame[TCP] if TCP in frame else frame[UDP]
+
+
 def signature_of(frame: Packet) -> Signature:
-    payload = bytes(frame[UDP].payload)
+    payload = bytes(transport_of(frame).payload)
     assert payload[:3] == b"NXY"
     return Signature(payload[3], int.from_bytes(payload[4:6], "big"), int.from_bytes(payload[6:12], "big"))
 
 
 def tuple_of(frame: Packet) -> FourTuple:
     network = frame[IP] if IP in frame else frame[IPv6]
-    return network.src, network.dst, frame[UDP].sport, frame[UDP].dport
+    transport = transport_of(frame)
+    return network.src, network.dst, transport.sport, transport.dport
 
 
 def swapped(flow: FourTuple) -> FourTuple:
@@ -48,13 +54,14 @@ def has_right_checksums(frame: Packet) -> bool:
 
     A UDP checksum of 0 is wrong: a sender that computes 0 writes 0xFFFF (RFC 768).
     """
-    datagram = bytes(frame[UDP])
-    if frame[UDP].chksum == 0:
+    datagram = bytes(transport_of(frame))
+    if UDP in frame and frame[UDP].chksum == 0:
         return False
+    protocol = 6 if TCP in frame else 17
     if IP in frame:
         header = bytes(frame[IP])[: 4 * frame[IP].ihl]
-        return not (checksum(header) or in4_chksum(17, frame[IP], datagram))
-    return not in6_chksum(17, frame[IPv6], datagram)
+        return not (checksum(header) or in4_chksum(protocol, frame[IP], datagram))
+    return not in6_chksum(protocol, frame[IPv6], datagram)
 
 
 def judge(frame: Packet, family: Family, size: int, side: Side, *, ttl: int, dont_fragment: bool = False) -> None:

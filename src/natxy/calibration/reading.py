@@ -14,7 +14,7 @@ from natxy.calibration.case import Case, Expected
 from natxy.engine.messages.results import Verdict
 from natxy.plan.model.units import Unit, format_duration
 from natxy.results.records import ExperimentRecord, State
-from natxy.results.trials import TrialKind, TrialRecord
+from natxy.results.trials import KIND_WORDS, TrialKind, TrialRecord
 
 _FOREIGN: Final = {
     "wrong_softwire": "frames in the softwire of another",
@@ -35,7 +35,11 @@ COUNTS: Final = {
     "misrouted": "misrouted frames",
     "reordered": "reordered frames",
 }
-_DURING: Final = {TrialKind.PHASE1: " in phase 1", TrialKind.VALIDATE: " in the validation", TrialKind.TRAFFIC: ""}
+_DURING: Final = (
+    {TrialKind.TRAFFIC: ""}
+    | {kind: f" in the {words}" for kind, words in KIND_WORDS.items() if kind != TrialKind.TRAFFIC}
+    | {TrialKind.PHASE1: " in phase 1"}
+)
 # The figure of a case whose tester is stalled.
 INVALID: Final = "stalled trials that are invalid"
 # A stall is longer than any pause, so pauses excuse nothing.

@@ -36,9 +36,9 @@ _STATISTICS: Final[dict[str, Callable[[Summary], Bounded | None]]] = {
     "maximum": lambda summary: summary.bounded(summary.maximum),
 }
 _SETTINGS: Final = {
-    "mean_frame_size": "frame_size_bytes", "mix": "mix", "extension_headers": "extension_headers",
-    "directions": "directions", "cores": "cores", "connections": "connections", "flows": "flows", "pairs": "pairs",
-    "alpha": "alpha",
+    "protocol": "protocol", "mean_frame_size": "frame_size_bytes", "mix": "mix",
+    "extension_headers": "extension_headers", "directions": "directions", "cores": "cores",
+    "connections": "connections", "flows": "flows", "pairs": "pairs", "alpha": "alpha",
 }  # fmt: skip
 _DELAYS: Final = ("min_ns", "mean_ns", "median_ns", "p1_ns", "p99_ns", "p999_ns", "max_ns")
 _CORE_TIMES: Final = ("busy_s", "user_s", "system_s", "softirq_s", "irq_s", "steal_s", "idle_s")

@@ -15,7 +15,7 @@ from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import LinkForm, bytes_longer
 from natxy.plan.draws import expected_distinct
 from natxy.plan.frames.background import Background
-from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames
+from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames, Protocol, smallest_frame
 from natxy.plan.frames.mix import Mix, mean_bytes, mix_sizes
 from natxy.plan.frames.sizes import line_rate_fps, mtu_for
 from natxy.plan.gateways import GatewayConfig
@@ -63,6 +63,7 @@ class Experiment(PlanModel):
     family: Family
     translation: Translation | None
     subscribers: AnySubscribers | None = Field(default=None, exclude_if=lambda subscribers: subscribers is None)
+    protocol: Protocol = Field(default=Protocol.UDP, exclude_if=lambda protocol: protocol == Protocol.UDP)
     frame_size: int
     """The size in bytes, FCS included, of every frame, or of the longest of a `mix`."""
     mix: Mix | None = Field(default=None, exclude_if=lambda mix: mix is None)
@@ -260,6 +261,8 @@ class Experiment(PlanModel):
         shortened = self.translation is not None and self.size_convention == SizeConvention.PAIRED
         less = bytes_longer(Family.IPV6, than=family) if shortened else 0
         form = self.extension_headers.form if family == Family.IPV6 else Form.UDP
+        if self.protocol == Protocol.TCP:
+            form = Form.TCP
         return Frames(tuple(size - less for size in self.frame_sizes), form)
 
     def frames_of_port(self, side: Literal["left", "right"]) -> Frames:
@@ -285,7 +288,7 @@ class Experiment(PlanModel):
     @property
     def smallest_frame(self) -> int:
         """The smallest size in bytes, FCS included, that can hold a test frame."""
-        return max(self.extension_headers.smallest_frame(family) for family in self.families)
+        return smallest_frame(self.protocol, self.extension_headers, self.families)
 
     @property
     def longest_frame(self) -> int:

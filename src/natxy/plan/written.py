@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from natxy.plan.frames.background import BackgroundPlan
-from natxy.plan.frames.forms import ExtensionHeaders
+from natxy.plan.frames.forms import ExtensionHeaders, Protocol, smallest_frame
 from natxy.plan.frames.mix import Mix, mix_sizes
 from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.gateways import GatewayConfig
@@ -155,8 +155,10 @@ class ExperimentPlan(PlanModel):
     subscribers: AnySubscribersPlan | None = None
     """Subscribers of the core of softwires or of MAP-T, whose edge is `tester`, by a rule, e.g. {ipv4:
     198.18.128.0/24}, by {table: FILE}, or with one address, e.g. {inner: 192.168.1.2, count: 1024}; default: one."""
+    protocol: Protocol = Protocol.UDP
+    """Protocol of the test frames, `udp` or `tcp`, whose connections are made by handshakes."""
     frame_size: Annotated[int, Field(ge=SMALLEST_FRAME[Family.IPV4], le=LONGEST_FRAME)] | None = None
-    """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, `tcp-goodput` 1518."""
+    """Bytes of a frame, FCS included, up to 9216; default: 64, with IPv6 84, of TCP 12 more, `tcp-goodput` 1518."""
     mix: Mix | None = None
     """Mix of sizes in place of `frame_size`: `imix`, `imix-csit`, a genome (RFC 6985) such as aaaaaaabbbbg, or shares
     such as 7x64, 4x594, 1x1518."""
@@ -228,7 +230,7 @@ class ExperimentPlan(PlanModel):
 
         By default, there is one size, the smallest that the test frames fit in.
         """
-        smallest = max(self.extension_headers.smallest_frame(family) for family in self.families(usual))
+        smallest = smallest_frame(self.protocol, self.extension_headers, self.families(usual))
         if self.mix:
             return mix_sizes(self.mix, smallest)
         return (self.frame_size or self.procedure.usual_frame_size or smallest,)

@@ -13,6 +13,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.messages.results import ForeignSample, StreamResult, TrialResult
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Protocol
 from natxy.probe.observed import Passage, Refusal, together
 from natxy.procedures.common.streams import establish_request, traffic_request, with_foreground
 
@@ -81,7 +82,8 @@ def probe_of(experiment: Experiment, attempt: int = 0) -> Experiment:
         }
     )
     # The longest frames of a mix show whether a link or an offload changes them.
-    update = {"background": None, "timing": timing, "connections": None, "mix": None}
+    # One flow of UDP crosses every gateway, but a segment of TCP may not without a handshake.
+    update = {"background": None, "timing": timing, "connections": None, "mix": None, "protocol": Protocol.UDP}
     probe = experiment.model_copy(update=update).with_one_flow(attempt)
     return probe.model_copy(update={"connections": 1 if experiment.uses_connections else None})
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from natxy.plan.caveats import Caveat, departure, gap, limitation, own_rule
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.search import Goal
@@ -26,6 +27,12 @@ from natxy.procedures.registry import procedure_of
 RFC_NETWORKS: Final = 256
 # What a gateway's queues hold may be a notable part of such a trial.
 _SHORT_S: Final = 1.0
+
+_OF_PROTOCOL: Final = {
+    Protocol.UDP: "Connections are UDP, and results need not carry over to TCP.",
+    Protocol.TCP: "All connections take a step of TCP's handshake before any takes the next, every segment carries "
+    "data, and no segment is sent again: hosts with a TCP of their own mix the steps.",
+}
 
 
 def caveats_of_plan(plan: ResolvedPlan) -> list[Caveat]:
@@ -80,7 +87,7 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
             )
         yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
-            yield limitation("Connections are UDP, and results need not carry over to TCP.")
+            yield limitation(_OF_PROTOCOL[experiment.protocol])
             yield from _unchecked_table(experiment)
     yield from _tolerated_losses(by_frames)
     yield from _few_networks(plan.experiments)

@@ -19,11 +19,19 @@ from natxy.untrusted.values import Moment, Real, Whole
 
 class TrialKind(StrEnum):
     PHASE1 = "phase1"
+    SYN_ACK = "syn-ack"
+    ACK = "ack"
     VALIDATE = "validate"
     TRAFFIC = "traffic"
 
 
-KIND_WORDS: Final = {TrialKind.PHASE1: "phase 1", TrialKind.VALIDATE: "validation", TrialKind.TRAFFIC: "traffic"}
+KIND_WORDS: Final = {
+    TrialKind.PHASE1: "phase 1",
+    TrialKind.SYN_ACK: "answers to phase 1",
+    TrialKind.ACK: "acknowledgments",
+    TrialKind.VALIDATE: "validation",
+    TrialKind.TRAFFIC: "traffic",
+}
 
 
 def trial_title(kind: TrialKind, rate_fps: float) -> str:

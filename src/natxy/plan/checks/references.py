@@ -63,7 +63,8 @@ def _check_same_traffic(
 
 
 def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
-    """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own, by its shares."""
+    """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own, by its shares. The
+    protocol may differ: what TCP costs beside UDP is a question of its own."""
     sizes = experiment.settled_sizes(family)
     return {
         "frame_size": sizes_text(sizes) if len(sizes) > 1 else sizes[0],

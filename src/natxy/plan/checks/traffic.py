@@ -9,6 +9,7 @@ from typing import Final
 from natxy.plan.checks.addresses import check_destinations
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.background import LONGEST_CYCLE, Background
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.frames.sizes import LONGEST_FRAME
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.problems import Location, Problem
@@ -32,6 +33,8 @@ FLOWS_TOLERANCE: Final = 0.001
 
 def check_traffic(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     yield from _check_frame(plan.testbed, experiment, location)
+    if experiment.protocol == Protocol.TCP:
+        yield from _check_segments(experiment, location)
     yield from _check_connections(experiment, location)
     if experiment.active_connections:
         yield from _check_active(experiment, experiment.active_connections, (*location, "active_connections"))
@@ -53,8 +56,8 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
     if min(experiment.frame_sizes) < smallest:
         yield Problem(
             (*location, field),
-            f"{min(experiment.frame_sizes)} bytes cannot hold an IPv6 test frame: headers and the 18-byte signature "
-            f"need {smallest}",
+            f"{min(experiment.frame_sizes)} bytes cannot hold {_test_frame(experiment)}: headers and the 18-byte "
+            f"signature need {smallest}",
         )
     if experiment.frame_size != max(experiment.frame_sizes):
         text = "`mix` has the sizes of the frames; remove `frame_size`, or make it null"
@@ -73,6 +76,33 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
         yield Problem((*location, field), f"{text}at most {LONGEST_FRAME - sent + max(experiment.frame_sizes)}")
     elif too_long := testbed.frame_problem(experiment.longest_frame + experiment.spare_mtu):
         yield Problem((*location, field), too_long)
+
+
+def _test_frame(experiment: Experiment) -> str:
+    """Names what the test frames of an experiment are whose smallest size is too large."""
+    family = "an IPv6" if Family.IPV6 in experiment.families else "an IPv4"
+    return f"{family} test frame" + (" of TCP" if experiment.protocol == Protocol.TCP else "")
+
+
+def _check_segments(experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields what test frames of TCP cannot have, and who cannot send or forward them."""
+    refused = {
+        "mix": experiment.mix,
+        "extension_headers": experiment.extension_headers.bytes,
+        "background": experiment.background,
+    }
+    for field in filter(refused.get, refused):
+        text = "segments of TCP have one size, no extension headers and no background; remove it, or give "
+        yield Problem((*location, field), text + "`protocol: udp`")
+    protocol, procedure = (*location, "protocol"), experiment.procedure
+    if procedure.between_hosts:
+        yield Problem(protocol, f"the hosts of {procedure.name} make their own frames; remove it")
+    elif experiment.softwire or experiment.map_domain:
+        text = "the tester plays the other end of a softwire or of MAP-T with UDP only; give `protocol: udp`"
+        yield Problem(protocol, text)
+    elif not experiment.gateway.forwards_tcp:
+        text = f"{experiment.gateway.driver} forwards only UDP; choose another gateway, or give `protocol: udp`"
+        yield Problem(protocol, text)
 
 
 def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]:

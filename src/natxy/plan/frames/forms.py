@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of test frames: what stands before their UDP header besides the IP header with their addresses."""
+"""The forms of test frames: what stands before their signature besides the IP header with their addresses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,9 +13,9 @@ from natxy.plan.model.terms import Family
 
 
 class Form(StrEnum):
-    """Names what a test frame has before its UDP header besides the IP header with its addresses, as in messages to the
-    engine: extension headers of IPv6, or the IPv6 header of a softwire. Mapped, it is an IPv6 frame whose addresses are
-    those of IPv4 hosts (RFC 7599)."""
+    """Names what a test frame has before its signature besides the IP header with its addresses, as in messages to the
+    engine: UDP, maybe behind extension headers of IPv6 or the IPv6 header of a softwire, or TCP. Mapped, it is an IPv6
+    frame whose addresses are those of IPv4 hosts (RFC 7599)."""
 
     UDP = "udp"
     HOP_BY_HOP = "udp-hop-by-hop"
@@ -25,6 +25,29 @@ class Form(StrEnum):
     SOFTWIRE_FROM_CORE = "softwire-from-core"
     MAP_FROM_EDGE = "map-from-edge"
     MAP_FROM_CORE = "map-from-core"
+    TCP = "tcp"
+
+
+class Segment(StrEnum):
+    """Says what the TCP segments of a stream are for (RFC 9293 §3.5): the three of a handshake, of which `ack` is also
+    sent later, and `answer`, which the responder sends over an established connection."""
+
+    SYN = "syn"
+    SYN_ACK = "syn-ack"
+    ACK = "ack"
+    ANSWER = "answer"
+
+
+class Protocol(StrEnum):
+    """The transport protocol of test frames."""
+
+    UDP = "udp"
+    TCP = "tcp"
+
+    @property
+    def longer_bytes(self) -> int:
+        """How much longer its header is than UDP's."""
+        return 12 if self == Protocol.TCP else 0
 
 
 class ExtensionHeaders(StrEnum):
@@ -52,6 +75,11 @@ class ExtensionHeaders(StrEnum):
         return SMALLEST_FRAME[family] + (self.bytes if family == Family.IPV6 else 0)
 
 
+def smallest_frame(protocol: Protocol, headers: ExtensionHeaders, families: Iterable[Family]) -> int:
+    """Returns the smallest size in which frames of all these families hold the headers and the signature."""
+    return protocol.longer_bytes + max(headers.smallest_frame(family) for family in families)
+
+
 @dataclass(frozen=True)
 class Frames:
     """The frames of one sender: frame n has size n of `sizes`, which repeat."""
@@ -60,6 +88,9 @@ class Frames:
     form: Form = Form.UDP
 
     def text(self, family: Family) -> str:
-        """Returns `84-byte ipv6 frames`, or `ipv6 frames of 7 × 84 + 4 × 594 + 1 × 1518 bytes (mean 373.5)`."""
+        """Returns `84-byte ipv6 frames`, `76-byte ipv4 frames of TCP`, or `ipv6 frames of 7 × 84 + 4 × 594 + 1 × 1518
+        bytes (mean 373.5)`."""
         one = len(self.sizes) == 1
+        if self.form == Form.TCP:
+            return f"{self.sizes[0]}-byte {family} frames of TCP"
         return f"{self.sizes[0]}-byte {family} frames" if one else f"{family} frames of {sizes_text(self.sizes)}"

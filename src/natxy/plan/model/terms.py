@@ -78,7 +78,9 @@ NAME_EXPECTED: Final = "small letters, digits, '.', '_' and '-', beginning with 
 """Says what names of plans and experiments are, as `NAME_PATTERN` does."""
 
 # Results can be compared only where these fields of their experiments are equal.
-TRAFFIC_FIELDS: Final = ("frame_size", "mix", "extension_headers", "size_convention", "directions", "family")
+TRAFFIC_FIELDS: Final = (
+    "protocol", "frame_size", "mix", "extension_headers", "size_convention", "directions", "family",
+)  # fmt: skip
 
 
 # The value of a swept field in a cell of a sweep.

@@ -71,6 +71,13 @@ BAD_EXPERIMENTS = [
         "10:5",
         "experiments[0].frame_size: 84 bytes cannot hold an IPv6 test frame: headers and the 18-byte signature",
     ),
+    ("protocol: sctp", "8:5", "experiments[0].protocol: expected 'udp' or 'tcp', got 'sctp'"),
+    (
+        "protocol: tcp\n    frame_size: 64",
+        "9:5",
+        "experiments[0].frame_size: 64 bytes cannot hold an IPv4 test frame of TCP",
+    ),
+    ("protocol: tcp\n    mix: imix", "9:5", "experiments[0].mix: segments of TCP have one size, no extension headers"),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
     ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected at most 65535"),

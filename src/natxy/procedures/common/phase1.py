@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from natxy.engine.interface import OnProgress
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Protocol
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.streams import establish_request
+from natxy.procedures.common.streams import acknowledge_request, establish_request, validate_request
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
@@ -18,16 +22,26 @@ TRIAL_OVERHEAD_S: Final = 0.008
 
 def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_fps: float, *pairs: int) -> TrialResult:
     """Establishes the experiment's connections between some pairs of interfaces at the same time, by default between
-    the first; `rate_fps` of them all per second."""
-    return repetition.trial(
-        attempt,
-        TrialKind.PHASE1,
-        purpose,
-        rate_fps,
-        lambda seed, on_progress: repetition.engine.run_trial(
-            establish_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
-        ),
-    )
+    the first; `rate_fps` of them all per second. Returns the trial that decides.
+
+    Of TCP, all connections take each step of the handshake before the next step begins (RFC 9293 §3.5).
+    """
+
+    def trial(kind: TrialKind, request: Callable[..., TrialRequest]) -> TrialResult:
+        def run(seed: int, on_progress: OnProgress) -> TrialResult:
+            return repetition.engine.run_trial(request(repetition.experiment, rate_fps, seed, *pairs), on_progress)
+
+        return repetition.trial(attempt, kind, purpose, rate_fps, run)
+
+    made = trial(TrialKind.PHASE1, establish_request)
+    if repetition.experiment.protocol == Protocol.UDP:
+        return made
+    for kind, request in ((TrialKind.SYN_ACK, validate_request), (TrialKind.ACK, acknowledge_request)):
+        if made.verdict != Verdict.PASS:
+            break
+        step = trial(kind, request)
+        made = step.model_copy(update={"established": made.established, "sources": made.sources})
+    return made
 
 
 def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import pytest
 
@@ -17,8 +17,11 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
 from natxy.events.trials import TrialFinished
+from natxy.plan.frames.forms import Segment
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.resolve import resolve
 from natxy.plan.resolved_plan import ResolvedPlan
+from natxy.plan.written import Plan
 from natxy.procedures.common.phase1 import begin_with_connections, phase1_s
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.table_check import RATE_FPS
@@ -232,3 +235,51 @@ def test_one_failed_phase_1_among_tries_that_the_tester_spoilt_is_the_testers_li
     assert limited.state == State.TESTER_LIMIT
     assert ": 3 attempts, 2 invalid; the last: " in limited.reason
     assert "phase1_rate" not in limited.reason
+
+
+class _Steps(SimulatedEngine):
+    """An engine that notes which segments of all connections are requested, and loses a frame of one kind."""
+
+    lossy: Segment | None = None
+    asked: ClassVar[list[Segment]] = []
+
+    def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
+        asked = request.streams[0]
+        segment = asked.frame.segment if asked.frames == 100 else None
+        if segment:
+            self.asked.append(segment)
+        found = super().run_trial(request, on_progress)
+        if segment is None or segment != self.lossy:
+            return found
+        (stream,) = found.streams
+        lost = stream.model_copy(update={"received": stream.received - 1, "lost": 1})
+        return found.model_copy(update={"verdict": Verdict.FAIL, "cause": Cause.LOSS, "streams": [lost]})
+
+
+@pytest.mark.parametrize(
+    ("lossy", "passed"),
+    [
+        (None, [Segment.SYN, Segment.SYN_ACK, Segment.ACK]),
+        (Segment.SYN, [Segment.SYN]),
+        (Segment.SYN_ACK, [Segment.SYN, Segment.SYN_ACK]),
+        (Segment.ACK, [Segment.SYN, Segment.SYN_ACK, Segment.ACK]),
+    ],
+)
+def test_a_handshake_ends_with_the_first_step_that_fails(
+    lossy: Segment | None, passed: list[Segment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("natxy.testbeds.simulated.SimulatedEngine", _Steps)
+    monkeypatch.setattr(_Steps, "lossy", lossy)
+    monkeypatch.setattr(_Steps, "asked", [])
+    own = {"procedure": "connection-rate", "gateway": {"driver": "simulated"}, "protocol": "tcp", "connections": 100}
+    search = {"kind": "binary", "min_rate": "1k", "max_rate": "1k", "error": "1%"}
+    experiment = {"name": "x", "search": search, **own}
+    written = {"name": "p", "repeat": 1, "timing": "lab", "testbed": {"kind": "simulated"}, "experiments": [experiment]}
+    run_plan(resolve(Plan.model_validate(written)), tmp_path / "run", RunListener())
+    (found,) = RunReader(tmp_path / "run").run.experiments
+    kinds = [TrialKind.PHASE1, TrialKind.SYN_ACK, TrialKind.ACK][: len(passed)]
+    trials = found.repetitions[0].trials
+    assert [trial.kind for trial in trials[: len(passed)]] == kinds
+    assert _Steps.asked[: len(passed)] == passed
+    assert trials[len(passed) - 1].verdict == (Verdict.PASS if lossy is None else Verdict.FAIL)
+    assert (found.repetitions[0].lower_bound is None) == (lossy is not None)

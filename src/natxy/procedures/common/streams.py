@@ -23,7 +23,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Form
+from natxy.plan.frames.forms import Form, Segment
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair, MapDomain
@@ -90,7 +90,7 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
         source=Side.LEFT,
         pair=pair,
         role=StreamRole.PHASE1,
-        frame=_frame(experiment, Side.LEFT),
+        frame=_frame(experiment, Side.LEFT, Segment.SYN),
         rate_fps=rate_fps,
         frames=experiment.connections,
         flows=_flows(experiment, Side.LEFT),
@@ -103,8 +103,32 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
     )
 
 
-def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
-    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
+def acknowledge_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests the last segment of the handshake of each connection that `establish_request` makes."""
+    assert experiment.connections is not None
+    share_fps = rate_fps / max(1, len(pairs))
+    streams = [
+        StreamSpec(
+            name=_named("acknowledgment", pair),
+            source=Side.LEFT,
+            pair=pair,
+            kind=StreamKind.CONNECTIONS,
+            frame=_frame(experiment, Side.LEFT, Segment.ACK),
+            rate_fps=share_fps,
+            frames=experiment.connections,
+            max_loss_ratio=_tolerated(experiment, Side.LEFT),
+            max_backlog_s=allowed_backlog_s(experiment, experiment.connections / share_fps),
+        )
+        for pair in pairs or (0,)
+    ]
+    return _request(experiment, streams, seed)
+
+
+def validate_request(
+    experiment: Experiment, rate_fps: float, seed: int, *pairs: int, segment: Segment = Segment.SYN_ACK
+) -> TrialRequest:
+    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally. `segment`
+    is that of TCP."""
     assert experiment.connections is not None
     share_fps = rate_fps / max(1, len(pairs))
     streams = [
@@ -114,7 +138,7 @@ def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs:
             pair=pair,
             role=StreamRole.VALIDATION,
             kind=StreamKind.REPLIES,
-            frame=_frame(experiment, Side.RIGHT),
+            frame=_frame(experiment, Side.RIGHT, segment),
             rate_fps=share_fps,
             frames=experiment.connections,
             order=experiment.orders.state_table,
@@ -215,7 +239,7 @@ def _traffic(
         source=side,
         pair=number,
         kind=established if stateful else StreamKind.FLOWS,
-        frame=_frame(experiment, side),
+        frame=_frame(experiment, side, Segment.ACK if side == Side.LEFT else Segment.ANSWER),
         rate_fps=rate_fps,
         frames=frames or max(1, round(rate_fps * duration_s)),
         start_s=start_s,
@@ -277,10 +301,13 @@ def _arrival(experiment: Experiment, sender: Side) -> Family | None:
     return None if left == right else right if sender == Side.LEFT else left
 
 
-def _frame(experiment: Experiment, side: Side) -> FrameFormat:
+def _frame(experiment: Experiment, side: Side, segment: Segment) -> FrameFormat:
+    """Returns what a side's frames look like; `segment` is that of TCP."""
     frames = experiment.frames_of_port(side.value)
     size = frames.sizes[0] if len(frames.sizes) == 1 else [*frames.sizes]
     plain = FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
+    if frames.form == Form.TCP:
+        return plain.model_copy(update={"segment": segment})
     update: dict[str, Any] = {"arrival_form": _arrival_form(experiment, side)}
     if softwire := experiment.softwire:
         subscribers = experiment.subscribers.bindings if experiment.subscribers else None

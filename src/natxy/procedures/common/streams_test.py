@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.requests import PortField, StreamKind
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Form, Segment
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.spoofing import spoofed
-from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request, validate_request
+from natxy.procedures.common.streams import (
+    acknowledge_request,
+    establish_request,
+    neighbors_request,
+    traffic_request,
+    validate_request,
+)
 
 
 def experiment(**fields: Any) -> Experiment:
@@ -38,6 +45,23 @@ def test_stateless_traffic_runs_both_ways_between_swapped_hosts() -> None:
     assert forward.flows.source_address.address == reverse.flows.destination_address.address
     assert forward.flows.destination_address.address == ip_address("198.19.0.2")
     assert (reverse.flows.source_port.min, reverse.flows.source_port.max) == (1024, 65535)
+
+
+def test_segments_of_tcp_come_from_the_side_that_sends_them() -> None:
+    stateless = experiment(protocol="tcp")
+    assert stateless.frame_size == 76
+    assert [(s.frame.form, s.frame.segment) for s in traffic_request(stateless, 1000, seed=7).streams] == [
+        (Form.TCP, Segment.ACK), (Form.TCP, Segment.ANSWER),
+    ]  # fmt: skip
+    nat = experiment(**NAT, protocol="tcp", family="ipv6")
+    assert nat.frame_size == 96
+    for request, segment, kind in (
+        (establish_request, Segment.SYN, StreamKind.FLOWS),
+        (validate_request, Segment.SYN_ACK, StreamKind.REPLIES),
+        (acknowledge_request, Segment.ACK, StreamKind.CONNECTIONS),
+    ):
+        (stream,) = request(nat, 1000, 7).streams
+        assert (stream.frame.segment, stream.kind, stream.frames) == (segment, kind, 60_000)
 
 
 @pytest.mark.parametrize(("directions", "side"), [("forward", Side.LEFT), ("reverse", Side.RIGHT)])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.frames.mix import sizes_text
 from natxy.plan.frames.sizes import VLAN_TAG_BYTES
 from natxy.plan.model.address_ranges import AddressRanges
@@ -126,6 +127,8 @@ def _frame_size(planned: Experiment) -> str:
     headers = planned.extension_headers
     tags = "a VLAN's tag" if planned.tag_bytes == VLAN_TAG_BYTES else "the tags of two VLANs"
     tag = f", and {planned.tag_bytes} bytes of {tags}" if planned.tag_bytes else ""
+    if planned.protocol == Protocol.TCP:
+        size += " of TCP"
     if headers.bytes:
         size += f", {headers.bytes} of them extension headers ({headers.value})"
     if planned.translation is None:
