@@ -213,6 +213,9 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
   // Seven small frames, four of medium size and a long one; beside them, frames of their mean size.
   add_shape("imix", {.form = Form::udp, .sizes = {100, 594, 100, 100, 594, 100, 1518, 100, 594, 100, 100, 594}});
   add_shape("383", {.form = Form::udp, .sizes = {383}});
+  // Segments of TCP beside datagrams as long.
+  add_shape("tcp", {.form = Form::tcp});
+  add_shape("as-tcp", {.form = Form::udp, .sizes = {layout_of(Form::tcp, F).smallest_frame()}});
   if (F == Family::ipv6) add_shape("options", {.form = Form::both_options});
   if (F == Family::ipv4) {
     // A million subscribers behind one core; beside those of softwires, plain frames of the same size.

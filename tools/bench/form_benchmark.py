@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares frames of other forms and sizes with plain frames that are as long: `make bench`.
 
-Both tasks run in turns on the same core: an IMIX beside frames of its mean size, a softwire's frames beside plain
-frames of the same size, frames with two extension headers and mapped ones beside the shortest of IPv6. forms.json has a
-row for each pair.
+Both tasks run in turns on the same core: an IMIX beside frames of its mean size, a softwire's frames and segments of
+TCP beside plain frames of the same size, frames with two extension headers and mapped ones beside the shortest of IPv6.
+forms.json has a row for each pair.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _GOAL: Final = 0.85
 _PAIRS: Final = {
     "imix-ipv4": "383-ipv4",
     "imix-ipv6": "383-ipv6",
+    "tcp-ipv4": "as-tcp-ipv4",
+    "tcp-ipv6": "as-tcp-ipv6",
     "options-ipv6": "",
     "softwire-ipv4": "104-ipv4",
     "map-ipv4": "",

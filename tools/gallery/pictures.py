@@ -63,7 +63,7 @@ PICTURES: Final = (
     Picture("quickstart", _run("quickstart")),
     Picture("quickstart-dark", _run("quickstart"), dark=True),
     Picture("quickstart-phone", _run("quickstart"), width=390, height=844),
-    Picture("quickstart-search", _run("quickstart"), _chapter("forwarding")),
+    Picture("quickstart-search", _run("quickstart"), _chapter("forwarding-throughput")),
     Picture(
         "quickstart-validity", _run("quickstart"), ("//section[h2='Validity']/h2", "//section[h2='Validity']//table")
     ),

@@ -31,7 +31,7 @@ def row(rows: list[dict[str, str]], experiment: str, figure: str) -> dict[str, s
 def test_cells_are_plain_numbers_or_empty(rows: list[dict[str, str]]) -> None:
     words = {
         "experiment", "title", "procedure", "gateway", "family", "directions", "state", "figure", "unit",
-        "cell_addresses", "cell_ports.source", "mix", "extension_headers",
+        "cell_addresses", "cell_ports.source", "protocol", "mix", "extension_headers",
     }  # fmt: skip
     for one in rows:
         for column, value in one.items():

@@ -13,7 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Segment
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S, establish
+from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S, establish, handshake_steps
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_rate
 from natxy.procedures.common.streams import validate_request
@@ -86,7 +86,8 @@ def validated_s(experiment: Experiment) -> float:
 
 
 def _established_s(experiment: Experiment) -> float:
-    return _traffic_s(experiment) + experiment.pair_count * experiment.timing.expected_drain_s
+    step_s = _traffic_s(experiment) + experiment.pair_count * experiment.timing.expected_drain_s
+    return handshake_steps(experiment) * step_s
 
 
 def _traffic_s(experiment: Experiment) -> float:

@@ -114,7 +114,8 @@ def receive_rate(gateway: SimulatedConfig) -> Figures:
     # A frame may be delayed by up to 1 ms longer than the fastest.
     rate_fps = min(gateway.forwarding_fps / 2, MAXIMUM)
     truth = pytest.approx(rate_fps, rel=1.1e-3 / TRIAL_S)
-    return {"receive_rate": truth} | both("receive_rate", truth, truth)
+    offered = {"offered_load": pytest.approx(MAXIMUM), "core_speed": None}
+    return {"receive_rate": truth} | both("receive_rate", truth, truth) | offered
 
 
 def loss_percent(gateway: SimulatedConfig, offered_percent: float) -> object:

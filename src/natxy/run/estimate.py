@@ -12,6 +12,7 @@ from natxy.plan.model.repeat import RunOrder
 from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.registry import procedure_of
+from natxy.run.setup import MOST_STANDING, setup_key
 
 # Seconds to remove a set-up, build another one and start its engine.
 SET_UP_S: Final = 1.5
@@ -45,7 +46,14 @@ def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> flo
     clear_s = gateway.clearing_s(connections) if gateway.keeps_connections else 0.0
     timing = experiment.timing
     step_s = clear_s + timing.settle + timing.learning_s + TRIAL_OVERHEAD_S + traffic_s
-    return SET_UP_S + _building_share_s(plan) + steps * step_s
+    return _set_up_s(plan, experiment) + _building_share_s(plan) + steps * step_s
+
+
+def _set_up_s(plan: ResolvedPlan, experiment: Experiment) -> float:
+    """Returns one repetition's share of its set-ups: of one, if those of all experiments stand side by side."""
+    setups = {repr(setup_key(each)) for each in plan.experiments}
+    stand = plan.testbed.stand_together and len(setups) <= MOST_STANDING
+    return SET_UP_S / experiment.repeat.at_most if stand else SET_UP_S
 
 
 def _building_share_s(plan: ResolvedPlan) -> float:

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from natxy.plan.resolve import resolve
+from natxy.plan.testbeds.lab import LabConfig
+from natxy.plan.testbeds.vm import VmConfig
 from natxy.plan.written import Plan
 from natxy.plan.yaml.loading import load_plan
 from natxy.published import published_table
-from natxy.run.estimate import estimate_s, expected_steps, slowest_s
+from natxy.run.estimate import SET_UP_S, estimate_s, expected_steps, slowest_s
 
 QUICKSTART = Path(__file__).parents[3] / "plans" / "quickstart.yaml"
 
@@ -76,12 +78,30 @@ def test_at_the_slowest_every_step_is_one_at_the_lowest_rate() -> None:
         ({"experiments": [64, 128], "order": "blocks"}, 1),
     ],
 )
-def test_a_virtual_machine_boots_once_for_each_mtu(written: dict[str, Any], boots: int) -> None:
+def test_a_virtual_machine_boots_once_for_each_mtu(
+    written: dict[str, Any], boots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     search = {"min_rate": "1k", "max_rate": "1025k", "error": "1k"}
     experiment = {"gateway": "linux-forward", "procedure": "throughput", "search": search}
     sizes = written.pop("experiments", [64])
     experiments = [experiment | {"name": f"e{n}", "frame_size": size} for n, size in enumerate(sizes)]
     whole = {"name": "p", "repeat": 3, "timing": "lab", "experiments": experiments} | written
-    testbeds = ({"kind": "lab", "io": "af_packet"}, {"kind": "vm"})
-    lab, vm = (resolve(Plan.model_validate(whole | {"testbed": testbed})) for testbed in testbeds)
-    assert estimate_s(vm) - estimate_s(lab) == pytest.approx(boots * 40)
+    plan = resolve(Plan.model_validate(whole | {"testbed": {"kind": "vm"}}))
+    with_boots_s = estimate_s(plan)
+    monkeypatch.setattr(VmConfig, "build_s", 0.0)
+    assert with_boots_s - estimate_s(plan) == pytest.approx(boots * 40)
+
+
+@pytest.mark.parametrize(("gateways", "saved"), [(2, 2 * 9), (5, 0)])
+def test_labs_that_stand_together_are_built_once(gateways: int, saved: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = {"min_rate": "1k", "max_rate": "1025k", "error": "1k"}
+    common = {"procedure": "connection-rate", "connections": 1000, "search": search}
+    experiments = [
+        common | {"name": f"e{timeout_s}", "gateway": {"driver": "nftables", "udp_timeout_s": 100 + timeout_s}}
+        for timeout_s in range(gateways)
+    ]
+    whole = {"name": "p", "repeat": 10, "timing": "lab", "testbed": {"kind": "lab"}, "experiments": experiments}
+    plan = resolve(Plan.model_validate(whole))
+    together_s = estimate_s(plan)
+    monkeypatch.setattr(LabConfig, "stand_together", False)
+    assert estimate_s(plan) - together_s == pytest.approx(saved * SET_UP_S)

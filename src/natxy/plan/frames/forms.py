@@ -46,7 +46,7 @@ class Protocol(StrEnum):
 
     @property
     def longer_bytes(self) -> int:
-        """How much longer its header is than UDP's."""
+        """The bytes by which its header is longer than UDP's."""
         return 12 if self == Protocol.TCP else 0
 
 

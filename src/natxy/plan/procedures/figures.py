@@ -45,8 +45,8 @@ class Figure:
 
 
 CORE_SPEED: Final = Figure("core_speed", "Speed of the gateway's core", Unit.HZ)
-"""How often the gateway's slowest core could have executed a fixed piece of work in a second; None if unknown. Ratios
-of experiments with this figure are at equal speed."""
+"""The rate at which the gateway's slowest core could have executed a fixed piece of work; None if unknown. Ratios of
+experiments with this figure are at equal speed."""
 
 _WORSE_WHEN_HIGHER: Final = {Unit.NS, Unit.SECONDS, Unit.PERCENT, Unit.INSTRUCTIONS, Unit.CYCLES}
 

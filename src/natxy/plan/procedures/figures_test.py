@@ -17,7 +17,7 @@ MORE_IS_BETTER = {
     "connection-rate": {"rate"},
     "validated-connection-rate": {"rate"},
     "tear-down-rate": {"rate"},
-    "receive-rate": {"receive_rate"},
+    "receive-rate": {"receive_rate", "offered_load", "core_speed"},
     "ndr-pdr": {"rate", "partial_drop_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
     "binding-check": {"spoofed", "rate_alone", "rate_beside"},

@@ -44,6 +44,11 @@ def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_f
     return made
 
 
+def handshake_steps(experiment: Experiment) -> int:
+    """Returns the number of trials that make connections."""
+    return 1 if experiment.protocol == Protocol.UDP else 3
+
+
 def begin_with_connections(repetition: Repetition, attempt: Attempt) -> TrialResult | None:
     """Starts the attempt and establishes the experiment's connections; returns None if any are missing.
 
@@ -68,4 +73,5 @@ def phase1_s(experiment: Experiment, phase1_fps: float | None) -> float:
         return 0.0
     timing = experiment.timing
     made_s = experiment.pair_count * experiment.connections / phase1_fps
-    return TRIAL_OVERHEAD_S + made_s + timing.expected_drain_s + timing.learning_pause
+    step_s = TRIAL_OVERHEAD_S + made_s + timing.expected_drain_s
+    return handshake_steps(experiment) * step_s + timing.learning_pause
