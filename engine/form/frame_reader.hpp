@@ -138,7 +138,8 @@ class KnownFrame {
     if (frame.size() < bytes_) return false;
     const std::size_t length = kMixed ? frame.size() : bytes_;
     const std::uint8_t* bytes = frame.data();
-    TwoWords differences = headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.transport());
+    TwoWords differences =
+        headers_[0].differences_at(bytes + kHeadersAt) | datagram_.differences_at(bytes + L.transport());
     if constexpr (L.has_subscriber()) {
       for (std::size_t i = 1; i < kPieces; ++i) differences |= headers_[i].differences_at(bytes + kHeadersAt + 16 * i);
       differences[0] |= subscriber_differences<L>(bytes);
@@ -329,8 +330,8 @@ class FrameReader {
  public:
   using Frame = KnownFrame::Frame;
 
-  /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one. Frames
-  /// with other addresses or of other segments are not the stream's.
+  /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one.
+  /// Frames with other addresses or of other segments are not the stream's.
   FrameReader(Form form, Family family, SizeCycle payloads, std::uint16_t run_id, std::uint8_t stream,
               const Softwire& softwire = {}, const Mapping& mapping = {}, Segment segment = Segment::syn)
       : form_{form},
@@ -349,7 +350,8 @@ class FrameReader {
     });
   }
 
-  /// Returns the offset of the IP header with the addresses, and of the transport header, in a frame that has been read.
+  /// Returns the offset of the IP header with the addresses, and of the transport header, in a frame that has been
+  /// read.
   [[nodiscard]] std::size_t ip_at() const { return ip_at_; }
   [[nodiscard]] std::size_t transport_at() const { return transport_at_; }
   /// Returns whether the header at `transport`, if it is TCP's, has what the stream's segments have.

@@ -19,8 +19,8 @@ struct FrameSettings {
   MacAddress destination_mac{};
   std::uint8_t stream = 0;
   std::uint16_t run_id = 0;
-  Softwire softwire{};  // of forms that have one
-  Mapping mapping{};    // likewise
+  Softwire softwire{};             // of forms that have one
+  Mapping mapping{};               // likewise
   Segment segment = Segment::syn;  // of TCP
 };
 

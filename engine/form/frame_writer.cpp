@@ -19,8 +19,9 @@ FrameWriter<L>::FrameWriter(Form form, const FrameSettings& settings) : length_{
     constant_.mapping = settings.mapping;
     prefixes = settings.mapping.subscribers.base_sum() + settings.mapping.prefix.base_sum();
   }
-  constant_.transport_rest = ~(prefixes + number_of(L.protocol) + std::uint64_t{transport_bytes} +
-                         __builtin_bswap16(fold(checksum_of(start.data() + L.transport(), kEnd - L.transport()))));
+  constant_.transport_rest =
+      ~(prefixes + number_of(L.protocol) + std::uint64_t{transport_bytes} +
+        __builtin_bswap16(fold(checksum_of(start.data() + L.transport(), kEnd - L.transport()))));
   if constexpr (L.outer != Outer::none) {
     const auto& inner = settings.softwire.inner_address;
     constant_.ends = {settings.softwire.subscribers, inner ? 0 : ~std::uint64_t{0}, inner.value_or(0)};

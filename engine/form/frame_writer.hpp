@@ -50,7 +50,7 @@ class FrameWriter {
         put<kIp + 24, 8>(constant.words, tuples.destination.high[0]);
         put<kIp + 32, 2>(constant.words, tuples.destination.low[0] >> 48);
         constant.transport_rest -= halves_of(tuples.source.high[0]) + (tuples.source.low[0] >> 48) +
-                             halves_of(tuples.destination.high[0]) + (tuples.destination.low[0] >> 48);
+                                   halves_of(tuples.destination.high[0]) + (tuples.destination.low[0] >> 48);
         write_with<true>(constant, frames, more, tuples, sequences);
         return;
       }
@@ -202,7 +202,7 @@ class FrameWriter {
       if constexpr (L.protocol == Transport::udp) add<kLengths[2].at>(words, longer);
       if constexpr (L.outer != Outer::none) add<kLengths[0].at>(words, longer);
       header_sum += longer;
-      transport_rest -= longer;  // in the pseudo-header
+      transport_rest -= longer;                                              // in the pseudo-header
       if constexpr (L.protocol == Transport::udp) transport_rest -= longer;  // and in the UDP header
     }
     const Word source_port = load_lanes<Word>(tuples.source_port, lane);

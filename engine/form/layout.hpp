@@ -61,8 +61,8 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t signature() const { return transport() + bytes_of(protocol); }
   /// Returns the end of the signature, behind which a frame has zeros.
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
-  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire; 76 for
-  /// TCP over IPv4, 96 over IPv6.
+  /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire; 76
+  /// for TCP over IPv4, 96 over IPv6.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
   /// Returns the fields that depend on the frame's length: of the outer header, of the IP header, of the UDP header.
   /// Without an outer header, the first field is the second, and without UDP the last one.

@@ -12,8 +12,8 @@
 namespace natxy {
 
 /// Says what the TCP segments of a stream are for (RFC 9293 §3.5). Each carries as much data as all others of its
-/// connection, from the first SYN on: the signature is in the data. `ack` completes a handshake, and is also sent over an
-/// established connection; `answer` is sent over it by the responder.
+/// connection, from the first SYN on: the signature is in the data. `ack` completes a handshake, and is also sent over
+/// an established connection; `answer` is sent over it by the responder.
 enum class Segment : std::uint8_t { syn, syn_ack, ack, answer, count_ };
 
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Segment::count_)> kSegmentNames = {
@@ -24,8 +24,8 @@ constexpr bool is_of_initiator(Segment segment) { return segment == Segment::syn
 /// Writes the TCP header of a segment with `data` bytes behind it, without its ports and its checksum, into zeros.
 ///
 /// Sequence numbers follow the rules of RFC 9293 §3.4, as a gateway that tracks windows asks: a SYN counts as a byte,
-/// and nothing is acknowledged that was not sent. All connections begin with the same numbers, and further segments of a
-/// connection repeat the data of the first.
+/// and nothing is acknowledged that was not sent. All connections begin with the same numbers, and further segments of
+/// a connection repeat the data of the first.
 inline void fill_segment(Segment segment, std::size_t data, std::uint8_t* header) {
   constexpr std::uint32_t kOfInitiator = 0x1000'0000;
   constexpr std::uint32_t kOfResponder = 0x2000'0000;

@@ -5,7 +5,7 @@
 
 #include "packet/bytes.hpp"
 
-// The signature is the first 18 bytes of a test frame's UDP payload. It identifies the frame whatever a gateway does to
+// The signature is the first 18 bytes of a test frame's payload. It identifies the frame whatever a gateway does to
 // the headers.
 //
 //   0  magic     24 bits   "NXY"

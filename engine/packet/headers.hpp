@@ -23,7 +23,7 @@ inline constexpr std::size_t kFcsBytes = 4;
 inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
-inline constexpr std::size_t kTcpBytes = 20;  // without options
+inline constexpr std::size_t kTcpBytes = 20;       // without options
 inline constexpr std::size_t kMinFrameBytes = 64;  // FCS included (IEEE 802.3)
 
 constexpr std::size_t ip_bytes(Family family) { return family == Family::ipv4 ? kIpv4Bytes : kIpv6Bytes; }

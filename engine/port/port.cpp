@@ -190,7 +190,8 @@ void Port::configure() {
   rte_eth_conf configuration{};
   if (options_.queues > 1 && info.flow_type_rss_offloads != 0) {
     configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    configuration.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+    configuration.rx_adv_conf.rss_conf.rss_hf =
+        (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) & info.flow_type_rss_offloads;
   }
   const auto queues = static_cast<std::uint16_t>(options_.queues);
   if (const int error = rte_eth_dev_configure(id_, queues, queues, &configuration); error != 0) {

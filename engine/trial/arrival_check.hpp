@@ -20,7 +20,7 @@ struct Arrivals {
   std::span<const std::uint64_t> times;  // ticks at which the frames were built, modulo 2^48
   std::span<const std::span<const std::uint8_t>> frames;
   std::size_t ip_at = 0;                // offset of the IP header with the addresses in each
-  std::size_t transport_at = 0;               // and of the UDP header
+  std::size_t transport_at = 0;         // and of the transport header
   const TupleReader* tuples = nullptr;  // null: the IP header has the addresses of the four-tuples
 
   [[nodiscard]] std::size_t size() const { return sequences.size(); }

@@ -133,7 +133,8 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
   const std::size_t seconds = (period.end - period.start) / clock.hz() + 1;
   for (auto& stream : streams) {
     const FrameReader reader(stream.form, stream.family, stream.payloads, run_id,
-                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire, stream.mapping, stream.segment);
+                             static_cast<std::uint8_t>(receptions_.size()), stream.softwire, stream.mapping,
+                             stream.segment);
     std::optional<TupleReader> tuples;
     if (TupleReader::is_needed(stream.form, stream.softwire)) tuples.emplace(stream.form, stream.mapping);
     Reception reception{std::move(stream), reader, tuples, {}, std::nullopt};
@@ -284,11 +285,10 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
       return;
     }
   }
-  // A gateway must not remove or insert headers between IP and the datagram, nor change the sequence numbers of TCP, and
-  // every frame has the length that it was sent with.
-  const bool altered =
-      of_form && (transport_at - ip_at != reception.reader.transport_at() - reception.reader.ip_at() ||
-                  !reception.reader.has_segment(judged.datagram.transport));
+  // A gateway must not remove or insert headers between IP and the datagram, nor change the sequence numbers of TCP,
+  // and every frame has the length that it was sent with.
+  const bool altered = of_form && (transport_at - ip_at != reception.reader.transport_at() - reception.reader.ip_at() ||
+                                   !reception.reader.has_segment(judged.datagram.transport));
   // The tester sends none without a checksum, and an end of a softwire takes none away.
   const bool unsummed =
       judged.outer != nullptr && !reception.stream.softwire.may_lack_checksum && judged.lacks_checksum();
@@ -303,7 +303,8 @@ void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
     return;
   }
   record(queue, signature.stream,
-         {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, transport_at, reception.tuple_reader()}, now);
+         {{&signature.sequence, 1}, {&signature.time, 1}, {&frame, 1}, ip_at, transport_at, reception.tuple_reader()},
+         now);
 }
 
 /// Records intact frames of a stream that ends here, with numbers that it has.

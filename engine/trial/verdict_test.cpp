@@ -201,6 +201,28 @@ TEST_F(VerdictTest, TheTestersOwnDropsAreNotTheDutsLoss) {
   expect(Verdict::fail, Cause::loss);
 }
 
+TEST_F(VerdictTest, AToleratedLossIsTheDutsButForAFewDrops) {
+  spec.streams[0].max_loss_ratio = 0.9;
+  report.streams[0].received = 50'000;
+  report.ports[1].drops.kernel = 500;
+  expect(Verdict::pass, Cause::loss);
+  report.ports[1].drops.kernel = 501;
+  expect(Verdict::invalid, Cause::tester_drops);
+  EXPECT_EQ(report.reason, "forward: of 50,000 frames lost, the tester itself dropped 501 on reception");
+  spec.streams[0].role = StreamRole::spoofed;
+  report.cause = Cause::lossless;
+  expect(Verdict::pass, Cause::lossless);
+}
+
+TEST_F(VerdictTest, AnOverloadMayTakeManyTimesAsLong) {
+  spec.limits.max_overrun_ratio = 9;
+  const double planned_s = static_cast<double>(spec.streams[0].frames) / spec.streams[0].rate_fps;
+  report.streams[0].pacing.overrun = Clock{kHz}.ticks(9 * planned_s);
+  expect(Verdict::pass, Cause::lossless);
+  report.streams[0].pacing.overrun += 1000;
+  expect(Verdict::invalid, Cause::late);
+}
+
 TEST_F(VerdictTest, DropsOfEveryKindAddUp) {
   report.streams[0].received -= 6;
   report.ports[1].drops.missed = 1;

@@ -15,8 +15,7 @@ from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Segment
-from natxy.procedures.common.streams import acknowledge_request, establish_request, traffic_request, validate_request
+from natxy.procedures.common.streams import ack_request, establish_request, syn_ack_request, traffic_request
 from natxy.testbeds.lab import NetnsLab
 from tests.support import needs
 from tests.support.capture import Direction, captured
@@ -61,8 +60,8 @@ def test_every_connection_is_assured_and_no_segment_invalid(family: str, tmp_pat
         gateway.clear()
         made, syns = sent(lab, engine, establish_request(experiment, 1000.0, 7), Side.LEFT)
         assert made.established == CONNECTIONS
-        _, answers = sent(lab, engine, validate_request(experiment, 1000.0, 7), Side.RIGHT)
-        _, acks = sent(lab, engine, acknowledge_request(experiment, 1000.0, 7), Side.LEFT)
+        _, answers = sent(lab, engine, syn_ack_request(experiment, 1000.0, 7), Side.RIGHT)
+        _, acks = sent(lab, engine, ack_request(experiment, 1000.0, 7), Side.LEFT)
         states = lab.transport.run(["conntrack", "-L", "-p", "tcp", "-f", family]).stdout.splitlines()
         assert gateway.count() == CONNECTIONS
         request = traffic_request(experiment, 1000.0, 7, frames=FRAMES)
@@ -102,11 +101,6 @@ def test_a_syn_alone_leaves_no_assured_connection(tmp_path: Path) -> None:
         assert sum("SYN_SENT" in state and "[UNREPLIED]" in state for state in states) == CONNECTIONS
         # A segment of the initiator before the answer is invalid to a gateway that tracks windows.
         lab.transport.run(["nft", STRICT])
-        early = engine.run_trial(patiently(acknowledge_request(experiment, 1000.0, 7)))
+        early = engine.run_trial(patiently(ack_request(experiment, 1000.0, 7)))
     assert early.verdict == Verdict.FAIL
     assert early.streams[0].lost == CONNECTIONS
-
-
-def test_a_validation_answers_over_established_connections() -> None:
-    request = validate_request(nat("ipv4"), 1000.0, 7, segment=Segment.ANSWER)
-    assert [stream.frame.segment for stream in request.streams] == [Segment.ANSWER]

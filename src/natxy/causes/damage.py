@@ -20,6 +20,8 @@ _VLAN: Final = 0x8100
 _IPV4_BYTES: Final = 20
 _IPV6_BYTES: Final = 40
 _UDP: Final = 17
+_TCP: Final = 6
+_TCP_BYTES: Final = 20
 _IPV4_INSIDE: Final = 4
 # Hop-by-hop options, routing, and destination options (RFC 8200 §4).
 _EXTENSIONS: Final = frozenset({0, 43, 60})
@@ -42,14 +44,15 @@ def damage(samples: Iterable[ForeignSample], *, may_lack_checksum: bool = False)
 
 
 def faults(frame: bytes, *, may_lack_checksum: bool = False) -> Iterator[tuple[str, str]]:
-    """Yields the fields of a frame of UDP that are wrong, with the values that they have and should have. A frame whose
-    fields are right has another length than the tester sent."""
+    """Yields the fields of a test frame that are wrong, with the values that they have and should have. A frame whose
+    fields are right has another length than the tester sent, or other sequence numbers or flags of TCP."""
     packet = _packet(frame)
     found = [*(_of_ipv4(packet) if _is_ipv4(packet) else _of_ipv6(packet, may_lack_checksum))]
     yield from found
     # What was cut off may have made the checksum wrong.
     if not found and _UDP_BYTES < _ip_bytes(packet) <= len(packet):
-        yield "length", f"{frame_bytes(frame)} bytes (FCS included), another than was sent"
+        changed = f"{frame_bytes(frame)} bytes (FCS included), another than was sent"
+        yield "length", f"{changed}, or other sequence numbers or flags" if _is_tcp(packet) else changed
 
 
 def frame_bytes(frame: bytes) -> int | None:
@@ -79,12 +82,15 @@ def _ip_bytes(packet: bytes) -> int:
 def _of_ipv4(packet: bytes, *, optional: bool = True) -> Iterator[tuple[str, str]]:
     """Without an `optional` checksum, 0 is none."""
     header_bytes, length = 4 * (packet[0] & 0xF), _word(packet, 2)
-    if len(packet) < header_bytes + _UDP_BYTES or packet[9] != _UDP:
+    if len(packet) < header_bytes + _UDP_BYTES or packet[9] not in {_UDP, _TCP}:
         return
     header = packet[:header_bytes]
     expected = _checksum(header[:10] + b"\0\0" + header[12:])
     if _word(header, 10) != expected:
         yield "IPv4 header checksum", f"0x{_word(header, 10):04x} instead of 0x{expected:04x}"
+    if packet[9] == _TCP:
+        yield from _of_tcp(packet[header_bytes:length], length - header_bytes, packet[12:20])
+        return
     yield from _of_udp(packet[header_bytes:length], length - header_bytes, packet[12:20], optional=optional)
 
 
@@ -97,8 +103,26 @@ def _of_ipv6(packet: bytes, may_lack_checksum: bool) -> Iterator[tuple[str, str]
     if protocol == _IPV4_INSIDE and at + _IPV4_BYTES <= len(packet):
         # An end of a softwire takes no checksum away.
         yield from _of_ipv4(packet[at:end], optional=may_lack_checksum)
+    if protocol == _TCP:
+        yield from _of_tcp(packet[at:end], end - at, packet[8:40])
     if protocol == _UDP and at + _UDP_BYTES <= len(packet):
         yield from _of_udp(packet[at:end], end - at, packet[8:40], optional=False)
+
+
+def _is_tcp(packet: bytes) -> bool:
+    return packet[9 if _is_ipv4(packet) else 6] == _TCP
+
+
+def _of_tcp(segment: bytes, length: int, addresses: bytes) -> Iterator[tuple[str, str]]:
+    """`length` is the segment's by the IP header, of which the frame may have only a part."""
+    if not _TCP_BYTES <= length <= len(segment):
+        return
+    found = _word(segment, 16)
+    pseudo_header = addresses + _TCP.to_bytes(2, "big") + length.to_bytes(2, "big")
+    expected = _checksum(pseudo_header + segment[:16] + b"\0\0" + segment[18:])
+    # In a sum, 0 and 0xffff mean the same.
+    if found % 0xFFFF != expected % 0xFFFF:
+        yield "TCP checksum", f"0x{found:04x} instead of 0x{expected:04x}"
 
 
 def _of_udp(datagram: bytes, length: int, addresses: bytes, *, optional: bool) -> Iterator[tuple[str, str]]:

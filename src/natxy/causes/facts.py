@@ -20,7 +20,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways.base import PORTS_PER_ADDRESS
 from natxy.plan.model.units import Unit, format_quantity
 from natxy.results.dut_counts import CONNTRACK, KERNEL, RECEIVED, SENT, Rise
-from natxy.results.trials import Purpose, TrialKind, TrialRecord
+from natxy.results.trials import MAKING, Purpose, TrialRecord
 
 # Connections that end, or frames that are lost by accident, change a count that a limit keeps. Of a small count, a few
 # are more than a share of it tells.
@@ -113,7 +113,7 @@ class Facts:
 
     @property
     def of_connections(self) -> bool:
-        return self.typical.kind == TrialKind.PHASE1
+        return self.typical.kind in MAKING
 
     @property
     def what(self) -> str:

@@ -58,6 +58,7 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
                 "maximum can pass."
             )
         yield from procedure_of(experiment).caveats(experiment)
+    protocols = {experiment.protocol for experiment in by_frames}
     for experiment in by_frames:
         goal = experiment.search.goal if experiment.search else None
         decided_by_goal = goal is not None and goal.final_trial is not None
@@ -87,7 +88,8 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
             )
         yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
-            yield limitation(_OF_PROTOCOL[experiment.protocol])
+            if experiment.protocol == Protocol.TCP or Protocol.TCP not in protocols:
+                yield limitation(_OF_PROTOCOL[experiment.protocol])
             yield from _unchecked_table(experiment)
     yield from _tolerated_losses(by_frames)
     yield from _few_networks(plan.experiments)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Segment
 from natxy.plan.procedures.connection_rate import ConnectionRateConfig, ValidatedConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S, establish, handshake_steps
@@ -72,7 +71,7 @@ def validate(repetition: Repetition, attempt: Attempt, *pairs: int) -> TrialResu
         Purpose.MEASURE,
         rate_fps,
         lambda seed, on_progress: repetition.engine.run_trial(
-            validate_request(repetition.experiment, rate_fps, seed, *pairs, segment=Segment.ANSWER), on_progress
+            validate_request(repetition.experiment, rate_fps, seed, *pairs), on_progress
         ),
     )
 

@@ -12,7 +12,7 @@ them, and a search for a lossless rate would end below it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
@@ -32,6 +32,7 @@ from natxy.search.outcome import Attempt
 
 _ALL_ARRIVED: Final = "at least this: the gateway forwards all that is offered; raise `maximum_rate`"
 _ALL_OFFERED: Final = "at least this: the gateway forwards all that the tester can offer"
+_HELD_BACK: Final = "the gateway's path held the tester back and lost no frame"
 # A tester that falls behind makes a trial longer: one that offers less than a tenth would never seem to end.
 _LONGEST_OVERRUN: Final = 9.0
 # The frames' own times differ by less.
@@ -56,18 +57,16 @@ class ReceiveRate(Procedure[ReceiveRateConfig]):
         offered = _medians(_rates(result, lambda stream: stream.offered_rate_fps) for result in results)
         rate_fps, offered_fps = (sum(each.values()) / len(each) for each in (found, offered))
         lossless = not any(stream.lost for result in results for stream in result.streams)
-        behind = offered_fps < _AS_INTENDED * intended_fps
-        speeds = [min(core.mean_hz for core in result.dut_cores) for result in results if result.dut_cores]
         return ProcedureResult(
             figures={
                 "receive_rate": rate_fps,
                 **by_direction("receive_rate", found),
                 "offered_load": offered_fps,
-                CORE_SPEED.name: median(speeds) if speeds else None,
+                CORE_SPEED.name: _speed_hz(results, rate_fps),
             },
             lower_bound=rate_fps,
-            upper_bound=None if lossless else rate_fps,
-            remark="" if not lossless else _ALL_OFFERED if behind else _ALL_ARRIVED,
+            upper_bound=rate_fps if not lossless or _held_back(results) else None,
+            remark=_remark(results, offered_fps < _AS_INTENDED * intended_fps) if lossless else "",
         )
 
     def expected_steps(self, experiment: Experiment) -> int:
@@ -75,6 +74,30 @@ class ReceiveRate(Procedure[ReceiveRateConfig]):
 
     def caveats(self, experiment: Experiment) -> list[Caveat]:
         return below_line(experiment, self.config.maximum_rate, "The receive rate is measured at", "RFC 2285 §3.6.2")
+
+
+def _remark(results: Iterable[TrialResult], behind: bool) -> str:
+    """Returns why no frame was lost; `behind`: the tester offered less than it intended."""
+    if _held_back(results):
+        return _HELD_BACK
+    return _ALL_OFFERED if behind else _ALL_ARRIVED
+
+
+def _held_back(results: Iterable[TrialResult]) -> bool:
+    """Returns whether the DUT's path refused frames, which then waited at the tester instead of being lost."""
+    return any(stream.pacing.refused for result in results for stream in result.streams)
+
+
+def _speed_hz(results: Sequence[TrialResult], rate_fps: float) -> float | None:
+    """Returns the speed of the gateway's core by which `rate_fps` is divided: that at which it is the median of the
+    trials' rates at equal speed. None if a trial's speed is unknown, or if several cores share the frames."""
+    at_speed = []
+    for result in results:
+        if len(result.dut_cores) != 1 or not result.dut_cores[0].mean_hz:
+            return None
+        received = _rates(result, _received_fps)
+        at_speed.append(sum(received.values()) / len(received) / result.dut_cores[0].mean_hz)
+    return rate_fps / median(at_speed)
 
 
 def _overload(experiment: Experiment, intended_fps: float, seed: int) -> TrialRequest:

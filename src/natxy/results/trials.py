@@ -27,16 +27,20 @@ class TrialKind(StrEnum):
 
 KIND_WORDS: Final = {
     TrialKind.PHASE1: "phase 1",
-    TrialKind.SYN_ACK: "answers to phase 1",
-    TrialKind.ACK: "acknowledgments",
+    TrialKind.SYN_ACK: "SYN-ACK",
+    TrialKind.ACK: "ACK",
     TrialKind.VALIDATE: "validation",
     TrialKind.TRAFFIC: "traffic",
 }
 
 
+MAKING: Final = frozenset({TrialKind.PHASE1, TrialKind.SYN_ACK, TrialKind.ACK})
+"""The kinds of trials that make connections: one for UDP, and the three steps of a handshake for TCP."""
+
+
 def trial_title(kind: TrialKind, rate_fps: float) -> str:
     """Names a trial, such as `traffic at 812.5 kfps per direction`."""
-    unit = Unit.CPS if kind == TrialKind.PHASE1 else Unit.FPS
+    unit = Unit.CPS if kind in MAKING else Unit.FPS
     direction = " per direction" if kind == TrialKind.TRAFFIC else ""
     return f"{KIND_WORDS[kind]} at {format_quantity(rate_fps, unit)}{direction}"
 

@@ -20,7 +20,7 @@ from natxy.plan.model.units import counted, enumerated
 from natxy.procedures.common.base import ProcedureResult, no_result
 from natxy.results.pcap import PcapWriter
 from natxy.results.store import RunStore
-from natxy.results.trials import Purpose, TransferRecord, TrialKind, TrialRecord
+from natxy.results.trials import MAKING, Purpose, TransferRecord, TrialKind, TrialRecord
 from natxy.run.telling import trial_finished
 from natxy.search.outcome import Attempt, NeverPrepared, TesterLimitReached
 from natxy.tcp.hosts import TcpTest, Transfer
@@ -89,7 +89,7 @@ class TrialRecorder:
     def lost_after_phase1(self) -> tuple[TrialResult, TrialResult] | None:
         """Returns the last phase 1 at the lowest rate that was tried and the trial after it, if that lost frames."""
         last = self._at_lowest_rate[-2:]
-        if len(last) < 2 or last[0].kind != TrialKind.PHASE1 or last[1].kind == TrialKind.PHASE1:
+        if len(last) < 2 or last[0].kind not in MAKING or last[1].kind in MAKING:
             return None
         phase1, later = (trial.result for trial in last)
         return (phase1, later) if later.verdict == Verdict.FAIL and later.cause == Cause.LOSS else None

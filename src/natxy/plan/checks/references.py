@@ -44,6 +44,9 @@ def _check_known_rates(
             yield Problem(at, text)
         elif field == "rate":
             other = measured[rate.experiment]
+            if experiment.protocol != other.protocol:
+                text = f"{other.name!r} has the protocol {other.protocol}, so its rate cannot be used here"
+                yield Problem(at, text)
             yield from _check_same_traffic(experiment, other, family, at, "its rate cannot be used here")
 
 
@@ -64,7 +67,7 @@ def _check_same_traffic(
 
 def _traffic(experiment: ExperimentPlan, family: Family) -> dict[str, object]:
     """Returns the fields that TRAFFIC_FIELDS names, with their defaults; a mix is a size of its own, by its shares. The
-    protocol may differ: what TCP costs beside UDP is a question of its own."""
+    protocol is left out: what TCP costs beside UDP is a question of its own."""
     sizes = experiment.settled_sizes(family)
     return {
         "frame_size": sizes_text(sizes) if len(sizes) > 1 else sizes[0],

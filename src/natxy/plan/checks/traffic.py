@@ -79,7 +79,7 @@ def _check_frame(testbed: TestbedConfig, experiment: Experiment, location: Locat
 
 
 def _test_frame(experiment: Experiment) -> str:
-    """Names what the test frames of an experiment are whose smallest size is too large."""
+    """Returns words for a test frame of the experiment, such as `an IPv4 test frame of TCP`."""
     family = "an IPv6" if Family.IPV6 in experiment.families else "an IPv4"
     return f"{family} test frame" + (" of TCP" if experiment.protocol == Protocol.TCP else "")
 
@@ -90,15 +90,22 @@ def _check_segments(experiment: Experiment, location: Location) -> Iterator[Prob
         "mix": experiment.mix,
         "extension_headers": experiment.extension_headers.bytes,
         "background": experiment.background,
+        "phase1_loss": experiment.phase1_loss,
     }
-    for field in filter(refused.get, refused):
-        text = "segments of TCP have one size, no extension headers and no background; remove it, or give "
-        yield Problem((*location, field), text + "`protocol: udp`")
+    for field, given in refused.items():
+        if given:
+            text = "segments of TCP have one size, no extension headers and no background, and handshakes leave out no "
+            yield Problem((*location, field), text + "connection; remove it, or give `protocol: udp`")
     protocol, procedure = (*location, "protocol"), experiment.procedure
-    if procedure.between_hosts:
+    if procedure.counts_instructions:
+        yield Problem(protocol, f"{procedure.name} counts the instructions of UDP; give `protocol: udp`")
+    elif procedure.between_hosts:
         yield Problem(protocol, f"the hosts of {procedure.name} make their own frames; remove it")
     elif experiment.softwire or experiment.map_domain:
         text = "the tester plays the other end of a softwire or of MAP-T with UDP only; give `protocol: udp`"
+        yield Problem(protocol, text)
+    elif experiment.connections and not all(hop.counts_tcp for hop in experiment.gateway.hops):
+        text = "natxy cannot count the gateway's connections of TCP; choose another gateway, or give `protocol: udp`"
         yield Problem(protocol, text)
     elif not experiment.gateway.forwards_tcp:
         text = f"{experiment.gateway.driver} forwards only UDP; choose another gateway, or give `protocol: udp`"

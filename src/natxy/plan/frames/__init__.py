@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test frames as data: their sizes, mixes of sizes, and what stands between their IP and UDP headers."""
+"""Test frames as data: their sizes, mixes of sizes, and what stands before their signature."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from natxy.plan.frames.forms import ExtensionHeaders
+from natxy.plan.frames.forms import ExtensionHeaders, Protocol, smallest_frame
 from natxy.plan.model.terms import Family
 
 FRAME_SIZE_LISTS: Final = {
@@ -27,8 +27,12 @@ def with_listed_sizes(experiment: object, merged: object, plan_family: object) -
     if sizes is None:
         return experiment
     family = Family.IPV6 if _has_ipv6(merged, plan_family) else Family.IPV4
-    smallest = _headers(merged).smallest_frame(family)
+    smallest = smallest_frame(_protocol(merged), _headers(merged), (family,))
     return {**experiment, "frame_size": [max(size, smallest) for size in sizes]}
+
+
+def _protocol(merged: Mapping[str, Any]) -> Protocol:
+    return Protocol.TCP if merged.get("protocol") == Protocol.TCP else Protocol.UDP
 
 
 def _headers(merged: Mapping[str, Any]) -> ExtensionHeaders:

@@ -20,6 +20,7 @@ from natxy.engine.interface import Engine
 from natxy.engine.messages.results import StreamResult, TrialResult
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames import forms
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions
@@ -98,13 +99,13 @@ def oldest_answered(bed: Bed) -> tuple[int, int]:
 
 
 def expiry(bed: Bed, waited_s: float) -> str:
-    """Returns a sentence with the lifetime if connections that wait so long expire, otherwise an empty text.
+    """Returns a sentence with the lifetime if connections of UDP that wait so long expire, otherwise an empty text.
 
     Its frames belong to no trial. A gateway that cannot be emptied meanwhile, or loses other connections than the
     oldest, tells nothing.
     """
     most = min(CONNECTIONS, bed.experiment.flow_space_size)
-    if waited_s < LEAST_WAIT_S or most < CONNECTIONS:
+    if waited_s < LEAST_WAIT_S or most < CONNECTIONS or bed.experiment.protocol != forms.Protocol.UDP:
         return ""
     tried = (_told(bed, waited_s) for _ in range(_TRIES))
     return next((told for told in tried if told is not None), "")

@@ -12,7 +12,7 @@ from natxy.engine.messages.results import TrialResult, Verdict
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Protocol
 from natxy.procedures.common.repetition import Repetition
-from natxy.procedures.common.streams import acknowledge_request, establish_request, validate_request
+from natxy.procedures.common.streams import ack_request, establish_request, syn_ack_request
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
@@ -36,11 +36,13 @@ def establish(repetition: Repetition, attempt: Attempt, purpose: Purpose, rate_f
     made = trial(TrialKind.PHASE1, establish_request)
     if repetition.experiment.protocol == Protocol.UDP:
         return made
-    for kind, request in ((TrialKind.SYN_ACK, validate_request), (TrialKind.ACK, acknowledge_request)):
+    for kind, request in ((TrialKind.SYN_ACK, syn_ack_request), (TrialKind.ACK, ack_request)):
         if made.verdict != Verdict.PASS:
             break
         step = trial(kind, request)
-        made = step.model_copy(update={"established": made.established, "sources": made.sources})
+        known = {"established": made.established, "sources": made.sources}
+        # Connections whose handshake has lost a segment are not established.
+        made = step if step.verdict == Verdict.FAIL else step.model_copy(update=known)
     return made
 
 

@@ -23,7 +23,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Form, Segment
+from natxy.plan.frames.forms import Form, Protocol, Segment
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair, MapDomain
@@ -96,39 +96,62 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
         flows=_flows(experiment, Side.LEFT),
         arrives_as=_arrival(experiment, Side.LEFT),
         selection=experiment.phase1_selection,
-        max_loss_ratio=_tolerated(experiment, Side.LEFT) if experiment.procedure.stateful else _left_out(experiment),
-        max_backlog_s=allowed_backlog_s(experiment, experiment.connections / rate_fps)
-        if experiment.procedure.stateful
-        else None,
+        **_limits_of_phase1(experiment, rate_fps, Side.LEFT),
     )
 
 
-def acknowledge_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+def syn_ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests the second segment of the handshake of each connection that `establish_request` makes."""
+    return _handshake(experiment, rate_fps, seed, pairs, Side.RIGHT, Segment.SYN_ACK)
+
+
+def ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the last segment of the handshake of each connection that `establish_request` makes."""
+    return _handshake(experiment, rate_fps, seed, pairs, Side.LEFT, Segment.ACK)
+
+
+def _handshake(
+    experiment: Experiment, rate_fps: float, seed: int, pairs: Sequence[int], side: Side, segment: Segment
+) -> TrialRequest:
     assert experiment.connections is not None
     share_fps = rate_fps / max(1, len(pairs))
     streams = [
         StreamSpec(
-            name=_named("acknowledgment", pair),
-            source=Side.LEFT,
+            name=_named(segment.value, pair),
+            source=side,
             pair=pair,
-            kind=StreamKind.CONNECTIONS,
-            frame=_frame(experiment, Side.LEFT, Segment.ACK),
+            kind=StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES,
+            frame=_frame(experiment, side, segment),
             rate_fps=share_fps,
             frames=experiment.connections,
-            max_loss_ratio=_tolerated(experiment, Side.LEFT),
-            max_backlog_s=allowed_backlog_s(experiment, experiment.connections / share_fps),
+            order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
+            **_limits_of_phase1(experiment, share_fps, side),
         )
         for pair in pairs or (0,)
     ]
     return _request(experiment, streams, seed)
 
 
-def validate_request(
-    experiment: Experiment, rate_fps: float, seed: int, *pairs: int, segment: Segment = Segment.SYN_ACK
-) -> TrialRequest:
-    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally. `segment`
-    is that of TCP."""
+def _limits_of_phase1(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, Any]:
+    """Returns what a trial that makes connections tolerates: what the procedure does if it measures them, and otherwise
+    the connections that may be left out."""
+    assert experiment.connections is not None
+    if not experiment.procedure.stateful:
+        return {"max_loss_ratio": _left_out(experiment)}
+    return {
+        "max_loss_ratio": _tolerated(experiment, side),
+        "max_backlog_s": allowed_backlog_s(experiment, experiment.connections / rate_fps),
+    }
+
+
+def first_reply_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:
+    """Requests the first frame that a gateway without a connection would not let through: a SYN-ACK, or any of UDP."""
+    request = syn_ack_request if experiment.protocol == Protocol.TCP else validate_request
+    return request(experiment, rate_fps, seed)
+
+
+def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
     assert experiment.connections is not None
     share_fps = rate_fps / max(1, len(pairs))
     streams = [
@@ -138,7 +161,7 @@ def validate_request(
             pair=pair,
             role=StreamRole.VALIDATION,
             kind=StreamKind.REPLIES,
-            frame=_frame(experiment, Side.RIGHT, segment),
+            frame=_frame(experiment, Side.RIGHT, Segment.ANSWER),
             rate_fps=share_fps,
             frames=experiment.connections,
             order=experiment.orders.state_table,

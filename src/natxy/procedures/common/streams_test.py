@@ -18,9 +18,10 @@ from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
 from natxy.procedures.common.spoofing import spoofed
 from natxy.procedures.common.streams import (
-    acknowledge_request,
+    ack_request,
     establish_request,
     neighbors_request,
+    syn_ack_request,
     traffic_request,
     validate_request,
 )
@@ -57,8 +58,9 @@ def test_segments_of_tcp_come_from_the_side_that_sends_them() -> None:
     assert nat.frame_size == 96
     for request, segment, kind in (
         (establish_request, Segment.SYN, StreamKind.FLOWS),
-        (validate_request, Segment.SYN_ACK, StreamKind.REPLIES),
-        (acknowledge_request, Segment.ACK, StreamKind.CONNECTIONS),
+        (syn_ack_request, Segment.SYN_ACK, StreamKind.REPLIES),
+        (ack_request, Segment.ACK, StreamKind.CONNECTIONS),
+        (validate_request, Segment.ANSWER, StreamKind.REPLIES),
     ):
         (stream,) = request(nat, 1000, 7).streams
         assert (stream.frame.segment, stream.kind, stream.frames) == (segment, kind, 60_000)

@@ -20,7 +20,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import Order, Selection, TranslationKind
 from natxy.plan.model.traffic import Directions
 from natxy.procedures.common.expiry import Bed, expiry, made_s
-from natxy.procedures.common.streams import establish_request, traffic_request, validate_request
+from natxy.procedures.common.streams import establish_request, first_reply_request, traffic_request
 from natxy.procedures.faults.astray import check_translated
 
 CONNECTIONS: Final = 16
@@ -135,7 +135,7 @@ def _is_emptied(bed: Bed) -> bool:
     _clear(bed)
     if any(stream.lost for stream in made.streams):
         return False
-    replies = bed.engine.run_trial(validate_request(few, RATE_FPS, bed.plan_seed))
+    replies = bed.engine.run_trial(first_reply_request(few, RATE_FPS, bed.plan_seed))
     if answered := sum(stream.received for stream in replies.streams):
         raise TableError(_not_emptied(answered, replies.streams[0].planned, _counted(bed)))
     return True

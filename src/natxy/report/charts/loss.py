@@ -12,7 +12,7 @@ from natxy.plan.model.units import Unit
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Row, Spec
 from natxy.results.records import ExperimentRecord, RepetitionRecord
-from natxy.results.trials import TrialKind, TrialRecord
+from natxy.results.trials import MAKING, TrialRecord
 
 _HEIGHT: Final = 240
 # More would make the page slow, and lie on each other.
@@ -32,7 +32,7 @@ def loss_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
     if not any(row["share"] for row in rows):
         return None
     rows = rows[:: -(-len(rows) // _MOST_ROWS)]
-    unit = Unit.CPS if all(row["kind"] == TrialKind.PHASE1.value for row in rows) else Unit.FPS
+    unit = Unit.CPS if all(row["kind"] in MAKING for row in rows) else Unit.FPS
     names = list(dict.fromkeys(str(row["cause"]) for row in rows))
     tooltip: list[Spec] = [
         {"field": "trial"},
