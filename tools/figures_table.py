@@ -42,7 +42,7 @@ def of_both_directions(figures: tuple[Figure, ...]) -> Iterator[tuple[tuple[str,
 def _row(procedure: str, named: tuple[str, Figure], title: str, headline: str) -> str:
     name, figure = named
     mark = " (headline)" if name == headline else ""
-    better = "more" if figure.is_better_when_higher else "less"
+    better = "–" if figure.of_tester else "more" if figure.is_better_when_higher else "less"
     return f"| {procedure} | `{name}`{mark} | {title} | {figure.unit.value} | {better} |"
 
 

@@ -67,7 +67,7 @@ def block_rows(run: RunRecord, experiment: str, baseline: str) -> Iterator[str]:
     nat, forwarding = found[experiment], found[baseline]
     yield f"| block | {forwarding.title} | its core | {nat.title} | its core | ratio | at equal speed |"
     yield "|---:|---:|---:|---:|---:|---:|---:|"
-    for number in [*forwarding.headlines.keys() & nat.headlines.keys()][:_BLOCKS]:
+    for number in sorted(forwarding.headlines.keys() & nat.headlines.keys())[:_BLOCKS]:
         one, other = forwarding.headlines[number], nat.headlines[number]
         ratio = paired_ratio({number: other}, {number: one})
         cells = [*_with_speed(one), *_with_speed(other), wording.percent(100 * other.value / one.value, 1)]

@@ -79,7 +79,8 @@ class TestbedBuilt(Event):
 
 
 class TestbedRemoved(Event):
-    """Testbed, gateway and tester are removed: the run ends, an experiment needs others, or for the `reason`."""
+    """A testbed, its gateway and its tester are removed: the run ends, an experiment needs the place, or for the
+    `reason`. Several may stand at a time."""
 
     event: Literal["testbed_removed"] = "testbed_removed"
     reason: str = ""

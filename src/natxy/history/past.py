@@ -110,7 +110,7 @@ def _text(value: Mapping[str, Any]) -> str:
 
 def _figures(record: ExperimentRecord) -> Iterator[PastFigure]:
     """Yields the figures that have a value: the headline, the share of the baseline, and the others."""
-    headline, *others = record.declaration.figures
+    headline, *others = record.declaration.judged_figures()
     share = shares_of_baseline(record)
     for figure, summary in (
         (headline, record.statistics),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders the experiments of a block: one repetition of every experiment.
 
-A block takes minutes, so that a machine that becomes slower or faster meanwhile meets all experiments alike. The order
-is drawn anew for each block, so that none of them is always the first.
+A block takes seconds or minutes, so that a machine that becomes slower or faster meanwhile meets all experiments alike.
+The order is drawn anew for each block, so that none of them is always the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from natxy.run.setup import setup_key
 def block_order(experiments: Sequence[Experiment], seed: int, number: int) -> list[Experiment]:
     """Returns the experiments in the order of block `number`, which only depends on the arguments.
 
-    Experiments that are measured on the same set-up follow each other, because a change takes about a second. The
+    Experiments that are measured on the same set-up follow each other, because a change may take about a second. The
     order of the set-ups is drawn, and the order of the experiments on each. But a set-up whose experiments are compared
     with those of the last one comes next, since the machine changes less within a short time. An experiment comes after
     those whose results it takes rates from, even if that changes the set-up once more.

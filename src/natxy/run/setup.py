@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from natxy.cleanup.gateways import recorded_gateway
-from natxy.dut.base import Gateway
+from natxy.dut.base import Capability, Gateway
 from natxy.dut.linux.counting import CountWatches
 from natxy.dut.transport.hotplug import CoreSwitch
 from natxy.errors import DutError, DutLostError, GatewayMissingError
@@ -81,11 +81,12 @@ class Setup:
 
 @dataclass(eq=False)
 class _Standing:
-    """A set-up that stands: `stack` removes it. No experiment fits a set-up whose `made_for` is None."""
+    """A set-up that stands, or is about to: `stack` removes what there is of it. No experiment fits a set-up whose
+    `made_for` is None."""
 
-    setup: Setup
-    stack: ExitStack
-    made_for: SetupKey | None
+    stack: ExitStack = field(default_factory=ExitStack)
+    setup: Setup | None = None
+    made_for: SetupKey | None = None
 
 
 class Setups:
@@ -109,7 +110,7 @@ class Setups:
         spinning = any(experiment.gateway.polls for experiment in plan.experiments)
         # Beside a gateway that polls without rest, natxy would not run on that core with the lowest priority.
         self._niceness = Niceness(HIGHEST if spinning else LOWEST, active=plan.testbed.is_local)
-        self._together = plan.testbed.stand_together and not spinning
+        self._together = plan.testbed.stand_together and all(each.gateway.rests for each in plan.experiments)
         self._programs = ExitStack()
 
     def __enter__(self) -> Setups:
@@ -135,12 +136,24 @@ class Setups:
         if present is None:
             beside = MOST_STANDING - 1 if self._together else 0
             self._remove(self._standing[: max(0, len(self._standing) - beside)])
+            self._rest()
             present = self._stand(experiment, wanted)
+        elif present is not self._standing[-1]:
+            self._rest()
         self._standing = [*(each for each in self._standing if each is not present), present]
         self._experiment = experiment
+        assert present.setup
         with present.setup.gateway() as gateway:
             set_cores(gateway, present.setup.dut_cores, experiment)
         return present.setup
+
+    def _rest(self) -> None:
+        """Empties the connection table of the present set-up, whose entries all gateways of a kernel have together."""
+        if not self._standing or not (present := self._standing[-1].setup):
+            return
+        with present.gateway() as gateway:
+            if gateway.config.keeps_connections and Capability.CLEAR in gateway.capabilities:
+                gateway.clear()
 
     def discard(self, because: str = "") -> None:
         """Removes all setups with their testbeds, so that the next experiment has new ones; the report of that one
@@ -154,50 +167,43 @@ class Setups:
                 self._lasting.close()
 
     def _stand(self, experiment: Experiment, wanted: SetupKey) -> _Standing:
-        """Sets up what the experiment is measured on, and adds it to what stands.
+        """Sets up what the experiment is measured on, beside what stands.
 
         What stands may hold a setting of the machine at another value. So after an error, nothing else stands at a
-        second try.
+        second try, nor later.
         """
         started_s = time.monotonic()
+        present = _Standing()
+        self._standing.append(present)
         try:
             with self._niceness.foreground():
-                setup, stack = self._try_set_up(experiment)
+                present.setup = self._set_up(present.stack, experiment)
         except BaseException as error:
-            alone = not self._standing
+            alone = len(self._standing) == 1
             self.discard(f"the set-up of {experiment.name} failed")
             if alone or not isinstance(error, DutError):
                 raise
+            self._together = False
             return self._stand(experiment, wanted)
-        present = _Standing(setup, stack, wanted)
-        self._standing.append(present)
+        present.made_for = wanted
         self._listener.receive(
             TestbedBuilt(
                 experiment=experiment.name,
                 took_s=time.monotonic() - started_s,
-                tester_cores=tuple(setup.tester_cores),
-                description=setup.description,
-                caveats=tuple(setup.caveats),
+                tester_cores=tuple(present.setup.tester_cores),
+                description=present.setup.description,
+                caveats=tuple(present.setup.caveats),
             )
         )
         return present
-
-    def _try_set_up(self, experiment: Experiment) -> tuple[Setup, ExitStack]:
-        """Returns a set-up and what removes it; after an error nothing of it stays."""
-        stack = ExitStack()
-        try:
-            return self._set_up(stack, experiment), stack
-        except BaseException:
-            with interrupts_held_back():
-                stack.close()
-            raise
 
     def _remove(self, leaving: Sequence[_Standing], because: str = "") -> None:
         """Removes set-ups, the latest first, each of them whatever the removal of another one raises."""
         self._standing = [each for each in self._standing if each not in leaving]
         with interrupts_held_back(), ExitStack() as removals:
             for each in leaving:
-                removals.callback(self._listener.receive, TestbedRemoved(reason=because))
+                if each.setup:
+                    removals.callback(self._listener.receive, TestbedRemoved(reason=because))
                 removals.callback(each.stack.close)
 
     def _set_up(self, stack: ExitStack, experiment: Experiment) -> Setup:
@@ -259,6 +265,7 @@ class Setups:
         gateway.wait_ready()
         assert self._experiment
         present = self._standing[-1]
+        assert present.setup
         set_cores(gateway, present.setup.dut_cores, self._experiment)
         # The DUT may have given its interfaces other names, which only a new set-up finds.
         present.made_for = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -168,7 +169,7 @@ class TestStandingTogether:
             name = f"{experiment.gateway.forwarding_fps:g}"
             happened.append(name)
             stack.callback(happened.append, f"-{name}")
-            if name == self.not_beside_others and setups._standing:
+            if name == self.not_beside_others and len(setups._standing) > 1:
                 raise DutError("the setting is held at another value")
             dut = SimulatedDut(experiment.gateway, 0.0, seed=1)
             engine, gateway = SimulatedEngine(dut), SimulatedGateway(dut)
@@ -217,7 +218,7 @@ class TestStandingTogether:
             setups.discard("x ended with an error")
             assert log == ["1", "2", "3", "-3", "-2", "-1"]
 
-    def test_beside_a_gateway_that_polls_none_stands(
+    def test_beside_a_gateway_that_does_not_rest_none_stands(
         self,
         plan: ResolvedPlan,
         several: list[Experiment],
@@ -225,11 +226,46 @@ class TestStandingTogether:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(SimulatedConfig, "polls", True)
+        monkeypatch.setattr(SimulatedConfig, "rests", False)
         with Setups(plan, tmp_path / "engine.log") as setups:
             for each in several[:2]:
                 setups.provide(each)
             assert log == ["1", "-1", "2"]
+
+    def test_a_gateway_that_rests_keeps_no_connection(
+        self,
+        plan: ResolvedPlan,
+        several: list[Experiment],
+        log: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(SimulatedConfig, "keeps_connections", True)
+        monkeypatch.setattr(
+            SimulatedGateway, "clear", lambda gateway: log.append(f"clear {gateway.config.forwarding_fps:g}")
+        )
+        with Setups(plan, tmp_path / "engine.log") as setups:
+            for number in (1, 1, 2, 1):
+                setups.provide(several[number - 1])
+            assert log == ["1", "clear 1", "2", "clear 2"]
+
+    def test_what_is_interrupted_while_it_is_set_up_is_removed(
+        self,
+        plan: ResolvedPlan,
+        several: list[Experiment],
+        log: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        @contextmanager
+        def interrupted(_: Niceness) -> Iterator[None]:
+            yield
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Niceness, "foreground", interrupted)
+        with Setups(plan, tmp_path / "engine.log") as setups, pytest.raises(KeyboardInterrupt):
+            setups.provide(several[0])
+        assert log == ["1", "-1"]
 
 
 class TestOutlivingTestbed:

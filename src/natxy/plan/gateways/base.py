@@ -65,6 +65,8 @@ class GatewayModel(PlanModel):
     """True if it sends UDP checksums of 0 to IPv6, which have to be 0xFFFF there (RFC 8200 §8.1)."""
     forwards_tcp: ClassVar[bool] = True
     """False if it forwards only UDP."""
+    counts_tcp: ClassVar[bool] = True
+    """False if natxy's count of its connections leaves out those of TCP."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
     serves_pairs: ClassVar[bool] = False
@@ -111,6 +113,11 @@ class GatewayModel(PlanModel):
     def polls(self) -> bool:
         """True for natxy's own program, which runs beside the tester and polls the DUT's ports without rest."""
         return False
+
+    @property
+    def rests(self) -> bool:
+        """True if the gateway keeps no core busy while no frames come, so that others can be measured beside it."""
+        return not self.polls
 
     @property
     def softwire_ends(self) -> frozenset[SoftwireEnd]:

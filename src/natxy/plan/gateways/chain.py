@@ -119,6 +119,10 @@ class ChainConfig(GatewayModel):
         return any(hop.polls for hop in self.hops)
 
     @property
+    def rests(self) -> bool:
+        return all(hop.rests for hop in self.hops)
+
+    @property
     def keeps_connections(self) -> bool | None:
         own = [hop.keeps_connections for hop in self.hops]
         return True if True in own else None if None in own else False

@@ -48,6 +48,7 @@ class CommandConfig(GatewayModel):
     tables_are_known: ClassVar[bool] = False
     most_subscribers: ClassVar = 1 << 32
     most_port_ranges: ClassVar = 1 << 32
+    rests: ClassVar[bool] = False
     driver: Literal["command"] = "command"
     stateful: bool = False
     """The gateway keeps connections; needs `clear`."""

@@ -17,6 +17,8 @@ from natxy.plan.gateways.nat46 import Nat46Config
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 from natxy.plan.gateways.reference import Faults, ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
+from natxy.plan.gateways.snabb import SnabbConfig
+from natxy.plan.gateways.vpp import VppConfig
 from natxy.plan.gateways.wire import WireConfig
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -206,3 +208,18 @@ def test_all_commands_of_a_gateway_are_known() -> None:
     given |= {name: [name] for name in ("wait_ready", "count", "version")}
     commands = CommandConfig.model_validate({"stateful": True} | given).commands
     assert sorted(commands) == sorted([name] for name in given)
+
+
+@pytest.mark.parametrize(
+    ("gateway", "rests"),
+    [
+        (LinuxForwardConfig(), True),
+        (NftablesConfig(), True),
+        (VppConfig(), False),
+        (SnabbConfig(), False),
+        (CommandConfig(driver="command"), False),
+        (NAT, False),
+    ],
+)
+def test_programs_that_may_poll_do_not_rest(gateway: GatewayModel, rests: bool) -> None:
+    assert gateway.rests == rests

@@ -26,6 +26,7 @@ class SnabbConfig(RelayModel):
     )
     most_subscribers: ClassVar = MOST_IN_TABLE
     most_port_ranges: ClassVar = MOST_IN_TABLE * MOST_RANGES_OF_ONE
+    rests: ClassVar[bool] = False
     driver: Literal["snabb"] = "snabb"
     program: str = "snabb"
     """Path on the DUT, or name on its PATH."""

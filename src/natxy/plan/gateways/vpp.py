@@ -20,6 +20,7 @@ class VppConfig(RelayModel):
     )
     most_subscribers: ClassVar = _MOST_SUBSCRIBERS
     most_port_ranges: ClassVar = _MOST_SUBSCRIBERS * MOST_RANGES_OF_ONE
+    rests: ClassVar[bool] = False
     driver: Literal["vpp"] = "vpp"
     program: str = "vpp"
     """Path on the DUT, beside which `vppctl` is, or name on its PATH."""

@@ -149,6 +149,11 @@ class ProcedureDeclaration(PlanModel):
         return cls.figures[0]
 
     @classmethod
+    def judged_figures(cls) -> tuple[Figure, ...]:
+        """Returns the figures by which gateways are compared, the headline first."""
+        return tuple(figure for figure in cls.figures if not figure.of_tester)
+
+    @classmethod
     def unit_of(cls, name: str) -> Unit | None:
         """Returns the unit that the type of a setting is annotated with, or None."""
         field = cls.model_fields[name]

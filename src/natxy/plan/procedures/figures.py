@@ -28,6 +28,7 @@ class Figure:
     `more_is_better` is None if the unit decides: more frames, connections or bits are better, and more time is worse.
     A percentage is of a loss unless this says otherwise. `signed` is True for a figure that may be negative.
     `left_out` is True for a number of lost frames, which have no delay and which the other figures leave out.
+    `of_tester` is True for a condition of the measurement, by which no gateway is judged.
     """
 
     name: str
@@ -38,13 +39,14 @@ class Figure:
     more_is_better: bool | None = None
     signed: bool = False
     left_out: bool = False
+    of_tester: bool = False
 
     @property
     def is_better_when_higher(self) -> bool:
         return self.unit not in _WORSE_WHEN_HIGHER if self.more_is_better is None else self.more_is_better
 
 
-CORE_SPEED: Final = Figure("core_speed", "Speed of the gateway's core", Unit.HZ)
+CORE_SPEED: Final = Figure("core_speed", "Speed of the gateway's core", Unit.HZ, of_tester=True)
 """The rate at which the gateway's slowest core could have executed a fixed piece of work; None if unknown. Ratios of
 experiments with this figure are at equal speed."""
 

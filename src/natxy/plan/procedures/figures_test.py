@@ -17,7 +17,7 @@ MORE_IS_BETTER = {
     "connection-rate": {"rate"},
     "validated-connection-rate": {"rate"},
     "tear-down-rate": {"rate"},
-    "receive-rate": {"receive_rate", "offered_load", "core_speed"},
+    "receive-rate": {"receive_rate"},
     "ndr-pdr": {"rate", "partial_drop_rate"},
     "table-capacity": {"capacity", "c0", "r0", "cs", "rs", "ct"},
     "binding-check": {"spoofed", "rate_alone", "rate_beside"},
@@ -57,7 +57,7 @@ def figures(*, more_is_better: bool) -> dict[str, set[str]]:
         procedure: {
             figure.name.removesuffix("_forward").removesuffix("_reverse")
             for figure in declaration.figures
-            if figure.is_better_when_higher == more_is_better
+            if figure.is_better_when_higher == more_is_better and not figure.of_tester
         }
         for procedure, declaration in DECLARATIONS.items()
     }

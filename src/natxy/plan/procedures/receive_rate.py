@@ -22,7 +22,7 @@ class ReceiveRateConfig(MaximumRate):
     figures: ClassVar = (
         Figure("receive_rate", "Receive rate", Unit.FPS),
         *per_direction("receive_rate", "Receive rate", Unit.FPS),
-        Figure("offered_load", "Offered load", Unit.FPS),
+        Figure("offered_load", "Offered load", Unit.FPS, of_tester=True),
         CORE_SPEED,
     )
     # Frames of pairs that start later would have the gateway to themselves for a while.

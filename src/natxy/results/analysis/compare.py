@@ -117,7 +117,7 @@ def key(experiment: ExperimentRecord) -> Key:
 
 def compared_figures(experiments: Sequence[ExperimentRecord]) -> Iterator[tuple[Compared, ...]]:
     """Yields the figures of an experiment in several runs, compared with the first, and its share of a baseline."""
-    for figure in experiments[0].declaration.figures:
+    for figure in experiments[0].declaration.judged_figures():
         yield _against_first(figure, experiments, [experiment.summary_of(figure) for experiment in experiments])
     shares = [shares_of_baseline(experiment) for experiment in experiments]
     if all(shares):

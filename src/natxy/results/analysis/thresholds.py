@@ -160,7 +160,7 @@ def _is_named(experiment: ExperimentRecord, limit: Limit) -> bool:
 
 def _figures(experiments: Sequence[ExperimentRecord]) -> Iterator[Figure]:
     """Yields what any of the experiments has, each figure once."""
-    yield from dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.figures)
+    yield from dict.fromkeys(figure for experiment in experiments for figure in experiment.declaration.judged_figures())
     if any(experiment.baseline for experiment in experiments):
         yield SHARE_OF_BASELINE
 
