@@ -71,7 +71,7 @@ _DUT_SYSCTLS = {
 
 
 class NetnsLab(EngineTestbed):
-    """A lab; a process may have several at a time.
+    """A lab; a process may have several at a time, each of them built before the next one is made.
 
     `dut_cores`: the number of cores that the gateway gets where the plan does not name them. `hops`: the addresses of
     each gateway's links, where there are several.

@@ -60,7 +60,7 @@ def test_the_report_says_everything_that_has_to_be_said(tmp_path: Path) -> None:
         "no result", "tester limit reached: 3 invalid trials at 205 kfps; lower max_rate",
         "RFC 2544 §24 asks for at least 60 s.", "seed 18446744073709551615",
         "complete, 1 without result", "129 trials, 6 invalid",
-        "nf_conntrack_max", "table ip natxy {", "net_af_xdp", "DPDK 22.11.11", "UDP with a correct checksum",
+        "nf_conntrack_max", "table ip natxy {", "net_af_xdp", "DPDK 22.11.11", "UDP or TCP with a correct checksum",
         "Of 129 trials 6 (4.7 %) were invalid: the tester", "the last frame left 1.3 ms late", "other ICMPv6",
         "so the gateway may do more", "seed: 18446744073709551615",
     ):  # fmt: skip
