@@ -87,15 +87,14 @@ def _test_frame(experiment: Experiment) -> str:
 def _check_segments(experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields what test frames of TCP cannot have, and who cannot send or forward them."""
     refused = {
-        "mix": experiment.mix,
-        "extension_headers": experiment.extension_headers.bytes,
-        "background": experiment.background,
-        "phase1_loss": experiment.phase1_loss,
+        "mix": (experiment.mix, "segments of TCP have one size"),
+        "extension_headers": (experiment.extension_headers.bytes, "segments of TCP have no extension headers"),
+        "background": (experiment.background, "segments of TCP have no background"),
+        "phase1_loss": (experiment.phase1_loss, "handshakes leave out no connection"),
     }
-    for field, given in refused.items():
+    for field, (given, why) in refused.items():
         if given:
-            text = "segments of TCP have one size, no extension headers and no background, and handshakes leave out no "
-            yield Problem((*location, field), text + "connection; remove it, or give `protocol: udp`")
+            yield Problem((*location, field), f"{why}; remove `{field}`, or give `protocol: udp`")
     protocol, procedure = (*location, "protocol"), experiment.procedure
     if procedure.counts_instructions:
         yield Problem(protocol, f"{procedure.name} counts the instructions of UDP; give `protocol: udp`")
@@ -105,8 +104,10 @@ def _check_segments(experiment: Experiment, location: Location) -> Iterator[Prob
         text = "the tester plays the other end of a softwire or of MAP-T with UDP only; give `protocol: udp`"
         yield Problem(protocol, text)
     elif experiment.connections and not all(hop.counts_tcp for hop in experiment.gateway.hops):
-        text = "natxy cannot count the gateway's connections of TCP; choose another gateway, or give `protocol: udp`"
-        yield Problem(protocol, text)
+        text = (
+            f"natxy cannot count the TCP connections of {experiment.gateway.driver}; choose another gateway, such as "
+        )
+        yield Problem(protocol, text + "nftables, or give `protocol: udp`")
     elif not experiment.gateway.forwards_tcp:
         text = f"{experiment.gateway.driver} forwards only UDP; choose another gateway, or give `protocol: udp`"
         yield Problem(protocol, text)

@@ -46,7 +46,7 @@ class Figure:
         return self.unit not in _WORSE_WHEN_HIGHER if self.more_is_better is None else self.more_is_better
 
 
-CORE_SPEED: Final = Figure("core_speed", "Speed of the gateway's core", Unit.HZ, of_tester=True)
+CORE_SPEED: Final = Figure("core_speed", "Loops of the speed probe on the gateway's core", Unit.HZ, of_tester=True)
 """The rate at which the gateway's slowest core could have executed a fixed piece of work; None if unknown. Ratios of
 experiments with this figure are at equal speed."""
 

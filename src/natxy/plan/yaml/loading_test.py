@@ -77,7 +77,7 @@ BAD_EXPERIMENTS = [
         "9:5",
         "experiments[0].frame_size: 64 bytes cannot hold an IPv4 test frame of TCP",
     ),
-    ("protocol: tcp\n    mix: imix", "9:5", "experiments[0].mix: segments of TCP have one size, no extension headers"),
+    ("protocol: tcp\n    mix: imix", "9:5", "experiments[0].mix: segments of TCP have one size; remove `mix`"),
     ("orders: {source_port: random}", "8:14", "experiments[0].orders.source_port: expected 'increasing', 'decreasing'"),
     ("ports: {source: 500-100}", "8:13", "experiments[0].ports.source: min (500) must not be above max (100)"),
     ("ports: {source: 1-70000}", "8:13", "experiments[0].ports.source: expected at most 65535"),

@@ -26,8 +26,8 @@ METHOD: Final = (
     "ranks (Hodges and Lehmann 1963), with fewer than six blocks by Student's t."
 )
 AT_EQUAL_SPEED: Final = (
-    "Ratios of receive rates are those at equal speed of the gateway's core, which natxy measured during each trial: a "
-    "host that slows the core down for a moment counts for neither gateway."
+    "Ratios of receive rates are those at equal speed of the gateway's core, which natxy measured during each trial, "
+    "and no quotients of the medians: a host that slows the core down for a moment counts for neither gateway."
 )
 UNPAIRED_METHOD: Final = (
     "Ratios are quotients of medians, because the experiments were not measured in blocks: drift of the machine counts "
