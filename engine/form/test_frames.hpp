@@ -109,7 +109,7 @@ inline void put_checksums(const FormInFamily& of, Bytes& frame) {
     store_be16(&ip[10], plain_checksum({ip, ip + kIpv4Bytes}));
   }
   const auto at = [&](std::size_t offset) { return frame.begin() + static_cast<std::ptrdiff_t>(offset); };
-  // What a UDP header does not count is no part of its datagram.
+  // A datagram ends where the length in the UDP header says.
   const std::size_t rest = frame.size() - layout.transport();
   const bool udp = layout.protocol == Transport::udp;
   const std::size_t length = udp ? std::min<std::size_t>(load_be16(&frame[layout.transport() + 4]), rest) : rest;

@@ -42,7 +42,7 @@ def nat(family: str) -> Experiment:
 
 
 def sent(lab: NetnsLab, engine: EngineClient, request: TrialRequest, side: Side) -> tuple[TrialResult, list[Packet]]:
-    """Runs a trial whose frames come from one side; returns them as that side sent them."""
+    """Runs a trial; returns its result, and the frames that the tester's port of a side sent."""
     with captured(lab.dut_namespaces[0], getattr(lab.interfaces, side), Direction.IN) as frames:
         result = engine.run_trial(patiently(request))
     all_arrived(result)

@@ -89,8 +89,8 @@ def _held_back(results: Iterable[TrialResult]) -> bool:
 
 
 def _speed_hz(results: Sequence[TrialResult], rate_fps: float) -> float | None:
-    """Returns the speed of the gateway's core by which `rate_fps` is divided: that at which it is the median of the
-    trials' rates at equal speed. None if a trial's speed is unknown, or if several cores share the frames."""
+    """Returns the speed by which `rate_fps` is divided, so that the quotient is the median of the trials' rates divided
+    by their speeds. None if the speed in a trial is unknown, or if several cores share the frames."""
     at_speed = []
     for result in results:
         if len(result.dut_cores) != 1 or not result.dut_cores[0].mean_hz:

@@ -50,7 +50,7 @@ def _repetition_s(plan: ResolvedPlan, experiment: Experiment, steps: int) -> flo
 
 
 def _set_up_s(plan: ResolvedPlan, experiment: Experiment) -> float:
-    """Returns one repetition's share of its set-ups: of one, if those of all experiments stand side by side."""
+    """Returns the time of a set-up, or a repetition's share of it if all set-ups stand side by side."""
     setups = {repr(setup_key(each)) for each in plan.experiments}
     stand = plan.testbed.stand_together and len(setups) <= MOST_STANDING
     return SET_UP_S / experiment.repeat.at_most if stand else SET_UP_S

@@ -156,8 +156,7 @@ class Setups:
                 gateway.clear()
 
     def discard(self, because: str = "") -> None:
-        """Removes all setups with their testbeds, so that the next experiment has new ones; the report of that one
-        says why."""
+        """Removes all setups with their testbeds, so that the next experiment has a new setup; its report says why."""
         self._built_again = because
         with interrupts_held_back():
             try:

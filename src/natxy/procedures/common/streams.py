@@ -102,30 +102,40 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
 
 def syn_ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the second segment of the handshake of each connection that `establish_request` makes."""
-    return _handshake(experiment, rate_fps, seed, pairs, Side.RIGHT, Segment.SYN_ACK)
+    limits = _limits_of_phase1(experiment, rate_fps / max(1, len(pairs)), Side.RIGHT)
+    return _over_each(experiment, rate_fps, seed, pairs, Segment.SYN_ACK, limits | {"name": "syn-ack"})
 
 
 def ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the last segment of the handshake of each connection that `establish_request` makes."""
-    return _handshake(experiment, rate_fps, seed, pairs, Side.LEFT, Segment.ACK)
+    limits = _limits_of_phase1(experiment, rate_fps / max(1, len(pairs)), Side.LEFT)
+    return _over_each(experiment, rate_fps, seed, pairs, Segment.ACK, limits | {"name": "ack"})
 
 
-def _handshake(
-    experiment: Experiment, rate_fps: float, seed: int, pairs: Sequence[int], side: Side, segment: Segment
+def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
+    limits = _limits(experiment, rate_fps / max(1, len(pairs)), Side.RIGHT)
+    own = limits | {"name": "validation", "role": StreamRole.VALIDATION}
+    return _over_each(experiment, rate_fps, seed, pairs, Segment.ANSWER, own)
+
+
+def _over_each(
+    experiment: Experiment, rate_fps: float, seed: int, pairs: Sequence[int], segment: Segment, own: dict[str, Any]
 ) -> TrialRequest:
+    """Requests a frame over each connection, from the side that sends such a segment of TCP; `own` has further fields
+    of the streams, with their name."""
     assert experiment.connections is not None
-    share_fps = rate_fps / max(1, len(pairs))
+    side = Side.LEFT if segment == Segment.ACK else Side.RIGHT
     streams = [
         StreamSpec(
-            name=_named(segment.value, pair),
             source=side,
             pair=pair,
             kind=StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES,
             frame=_frame(experiment, side, segment),
-            rate_fps=share_fps,
+            rate_fps=rate_fps / max(1, len(pairs)),
             frames=experiment.connections,
             order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
-            **_limits_of_phase1(experiment, share_fps, side),
+            **own | {"name": _named(own["name"], pair)},
         )
         for pair in pairs or (0,)
     ]
@@ -135,9 +145,14 @@ def _handshake(
 def _limits_of_phase1(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, Any]:
     """Returns what a trial that makes connections tolerates: what the procedure does if it measures them, and otherwise
     the connections that may be left out."""
+    if experiment.procedure.stateful:
+        return _limits(experiment, rate_fps, side)
+    return {"max_loss_ratio": _left_out(experiment)}
+
+
+def _limits(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, Any]:
+    """Returns what a frame for each connection at this rate may lose, and by how much the last may be delayed."""
     assert experiment.connections is not None
-    if not experiment.procedure.stateful:
-        return {"max_loss_ratio": _left_out(experiment)}
     return {
         "max_loss_ratio": _tolerated(experiment, side),
         "max_backlog_s": allowed_backlog_s(experiment, experiment.connections / rate_fps),
@@ -148,29 +163,6 @@ def first_reply_request(experiment: Experiment, rate_fps: float, seed: int) -> T
     """Requests the first frame that a gateway without a connection would not let through: a SYN-ACK, or any of UDP."""
     request = syn_ack_request if experiment.protocol == Protocol.TCP else validate_request
     return request(experiment, rate_fps, seed)
-
-
-def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
-    """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
-    assert experiment.connections is not None
-    share_fps = rate_fps / max(1, len(pairs))
-    streams = [
-        StreamSpec(
-            name=_named("validation", pair),
-            source=Side.RIGHT,
-            pair=pair,
-            role=StreamRole.VALIDATION,
-            kind=StreamKind.REPLIES,
-            frame=_frame(experiment, Side.RIGHT, Segment.ANSWER),
-            rate_fps=share_fps,
-            frames=experiment.connections,
-            order=experiment.orders.state_table,
-            max_loss_ratio=_tolerated(experiment, Side.RIGHT),
-            max_backlog_s=allowed_backlog_s(experiment, experiment.connections / share_fps),
-        )
-        for pair in pairs or (0,)
-    ]
-    return _request(experiment, streams, seed)
 
 
 def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frames: int | None = None) -> TrialRequest:
