@@ -40,11 +40,48 @@ TEST(Segment, EachAcknowledgesWhatTheOtherSideHasSent) {
   }
 }
 
+TEST(Segment, EachSideMayCloseFirst) {
+  struct Closing {
+    Segment first;
+    Segment second;
+    Segment last;
+  };
+  for (const Closing& each :
+       {Closing{Segment::initiator_fin, Segment::responder_fin_ack, Segment::initiator_last_ack},
+        Closing{Segment::responder_fin, Segment::initiator_fin_ack, Segment::responder_last_ack}}) {
+    constexpr std::uint32_t kData = 18;
+    const bool of_initiator = fields_of(each.first).of_initiator;
+    const Header before = header_of(of_initiator ? Segment::ack : Segment::answer, kData);
+    const Header other = header_of(of_initiator ? Segment::answer : Segment::ack, kData);
+    const Header first = header_of(each.first, kData);
+    const Header second = header_of(each.second, kData);
+    const Header last = header_of(each.last, kData);
+    EXPECT_EQ(first.flags, 0x11);
+    EXPECT_EQ(first.sequence, before.sequence + kData);
+    EXPECT_EQ(first.acknowledged, other.sequence + kData);
+    EXPECT_EQ(second.flags, 0x11);
+    EXPECT_EQ(second.sequence, first.acknowledged);
+    EXPECT_EQ(second.acknowledged, first.sequence + kData + 1);
+    EXPECT_EQ(last.flags, 0x10);
+    EXPECT_EQ(last.sequence + kData, second.acknowledged - 1);  // repeats what is acknowledged, before the FIN
+    EXPECT_EQ(last.acknowledged, second.sequence + kData + 1);
+    EXPECT_NE(fields_of(each.second).of_initiator, of_initiator);
+    EXPECT_EQ(fields_of(each.last).of_initiator, of_initiator);
+  }
+}
+
+TEST(Segment, TheInitiatorResetsBehindWhatItHasSent) {
+  const Header reset = header_of(Segment::reset, 18);
+  EXPECT_EQ(reset.flags, 0x14);
+  EXPECT_EQ(reset.sequence, header_of(Segment::ack, 18).sequence + 18);
+  EXPECT_EQ(reset.acknowledged, header_of(Segment::answer, 18).sequence + 18);
+}
+
 TEST(Segment, TheInitiatorSendsTheFirstAndTheLastOfAHandshake) {
-  EXPECT_TRUE(is_of_initiator(Segment::syn));
-  EXPECT_FALSE(is_of_initiator(Segment::syn_ack));
-  EXPECT_TRUE(is_of_initiator(Segment::ack));
-  EXPECT_FALSE(is_of_initiator(Segment::answer));
+  EXPECT_TRUE(fields_of(Segment::syn).of_initiator);
+  EXPECT_FALSE(fields_of(Segment::syn_ack).of_initiator);
+  EXPECT_TRUE(fields_of(Segment::ack).of_initiator);
+  EXPECT_FALSE(fields_of(Segment::answer).of_initiator);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ namespace natxy {
 /// connections share. Those of a connection that has others are in a second array, which otherwise is never touched.
 ///
 /// The kernel provides the memory page by page as entries are written, so that creating a table of any size costs
-/// nothing. Several cores may record different connections at once. Read only after recording has ended.
+/// nothing. Several cores may record different connections at once. Until recording has ended, only a core that records
+/// alone may read.
 template <Family F>
 class StateTable {
  public:

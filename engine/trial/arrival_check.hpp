@@ -123,6 +123,25 @@ class SameConnection final : public ArrivalCheck {
   Cycle cycle_;
 };
 
+/// Accepts the tuple with which the connection arrived, as SameConnection does, while connections are made. A frame
+/// that arrives before its connection did has none.
+template <Family F>
+class PromptConnection final : public ArrivalCheck {
+ public:
+  PromptConnection(const StateTable<F>& table, const Cycle& cycle) : table_{table}, cycle_{cycle} {}
+  void accept(const Arrivals& arrivals, Lanes<bool>& accepted) override {
+    Lanes<std::uint64_t> connections;
+    connections_of(arrivals, cycle_, connections);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      accepted[i] = table_.is_established(connections[i]) && table_.at(connections[i]) == arrivals.tuple<F>(i);
+    }
+  }
+
+ private:
+  const StateTable<F>& table_;
+  Cycle cycle_;
+};
+
 /// Phase 2 at the initiator: accepts a reply with the tuple that the initiator sent, swapped. Phase 1 selected it by S.
 template <Family F, Selection S>
 class ReplyOfConnection final : public ArrivalCheck {

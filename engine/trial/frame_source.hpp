@@ -26,8 +26,9 @@ class alignas(kCacheLine) FrameSource {
   /// Returns the length of the longest frame, in bytes without FCS.
   [[nodiscard]] virtual std::uint16_t length() const = 0;
   /// Writes the first frames of `sequences`, stamped with the current time, into `buffers`, at most kBurst. The buffers
-  /// must be for frames of `length()` bytes; those of shorter frames are made shorter.
-  virtual void write(std::span<rte_mbuf* const> buffers, const Series& sequences) = 0;
+  /// must be for frames of `length()` bytes; those of shorter frames are made shorter. Returns which of the frames must
+  /// not be sent, the first in the lowest bit, because they reply to what has not arrived.
+  virtual std::uint64_t write(std::span<rte_mbuf* const> buffers, const Series& sequences) = 0;
 };
 
 /// Writes the frames of a stream that are all of one size.
@@ -39,12 +40,13 @@ class StreamFrames final : public FrameSource {
 
   [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(writer_.length()); }
 
-  void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
+  std::uint64_t write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
     TupleLanes<L.family> tuples;
-    flows_->fill(sequences, buffers.size(), tuples);
+    const std::uint64_t absent = flows_->fill(sequences, buffers.size(), tuples);
     std::array<std::uint8_t*, kBurst> frames;
     for (std::size_t i = 0; i < buffers.size(); ++i) frames[i] = Port::frame_of(buffers[i]);
     writer_.write({frames.data(), buffers.size()}, tuples, sequences, now_ticks() & kMask48);
+    return absent;
   }
 
  private:
@@ -65,9 +67,9 @@ class MixedFrames final : public FrameSource {
     return static_cast<std::uint16_t>(sizes_.largest() - kFcsBytes);
   }
 
-  void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
+  std::uint64_t write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
     TupleLanes<L.family> tuples;
-    flows_->fill(sequences, buffers.size(), tuples);
+    const std::uint64_t absent = flows_->fill(sequences, buffers.size(), tuples);
     const auto next = sizes_.from(sequences.first);
     std::array<std::uint8_t*, kBurst> frames;
     Lanes<std::uint16_t> more;
@@ -79,6 +81,7 @@ class MixedFrames final : public FrameSource {
       buffers[i]->pkt_len = static_cast<std::uint16_t>(size - kFcsBytes);
     }
     writer_.write_longer({frames.data(), buffers.size()}, more, tuples, sequences, now_ticks() & kMask48);
+    return absent;
   }
 
  private:
@@ -105,14 +108,16 @@ class InterleavedFrames final : public FrameSource {
 
   [[nodiscard]] std::uint16_t length() const override { return std::max(first_->length(), second_->length()); }
 
-  void write(std::span<rte_mbuf* const> buffers, const Series& slots) override {
+  std::uint64_t write(std::span<rte_mbuf* const> buffers, const Series& slots) override {
+    std::uint64_t absent = 0;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       const Turns::Turn turn = turns_.at(slots.at(i));
       FrameSource& source = turn.second ? *second_ : *first_;
       buffers[i]->data_len = source.length();
       buffers[i]->pkt_len = source.length();
-      source.write(buffers.subspan(i, 1), {turn.sequence, 1});
+      absent |= source.write(buffers.subspan(i, 1), {turn.sequence, 1}) << i;
     }
+    return absent;
   }
 
  private:

@@ -59,10 +59,11 @@ struct LostSample {
 
 struct StreamReport {
   /// Returns how many frames the trial was to send: `planned`, or in a trial that ended early as many as it sent.
-  [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent : planned; }
+  [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent + absent : planned; }
 
   bool ended_early = false;  // because a stream of the trial had certainly lost too many
   std::uint64_t sent = 0;
+  std::uint64_t absent = 0;     // not sent, because they reply to connections that had not arrived
   std::uint64_t received = 0;   // in time
   std::uint64_t timed_out = 0;  // arrived after the stream's frame time-out, and count as lost
   std::uint64_t duplicate = 0;

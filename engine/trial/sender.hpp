@@ -17,7 +17,8 @@
 namespace natxy {
 
 /// Sends one stream, two interleaved streams, or a slice of them on one queue of a port. Each frame leaves when it is
-/// due or as soon as possible afterwards (open loop). No frame is skipped and the schedule is never stretched.
+/// due or as soon as possible afterwards (open loop), and the schedule is never stretched. No frame is skipped but a
+/// reply to what has not arrived, which is absent.
 class Sender final : public Task {
  public:
   struct Setup {
@@ -85,6 +86,7 @@ class Sender final : public Task {
     for (const Part& part : parts_) {
       StreamReport& report = streams[part.stream];
       report.sent += part.sent;
+      report.absent += absent_;
       PacingReport& pacing = report.pacing;
       pacing.lateness.add(lateness_);
       pacing.overrun = std::max(pacing.overrun, overrun_);
@@ -161,10 +163,26 @@ class Sender final : public Task {
       note_refusal(now);
       return;
     }
-    frames_->write({pending_.data(), size}, {sequence_of(made), setup_.slice.stride});
-    port_.tag({pending_.data(), size});
+    const std::uint64_t absent = frames_->write({pending_.data(), size}, {sequence_of(made), setup_.slice.stride});
     pending_first_ = 0;
-    pending_end_ = size;
+    pending_end_ = absent == 0 ? size : without(absent, size);
+    port_.tag({pending_.data(), pending_end_});
+  }
+
+  /// Frees those of the first `size` pending buffers that are `absent`, counts their frames, and moves the others
+  /// together. Returns the number of the others.
+  std::size_t without(std::uint64_t absent, std::size_t size) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      if ((absent >> i & 1) == 0) {
+        pending_[kept++] = pending_[i];
+      } else {
+        rte_pktmbuf_free(pending_[i]);
+      }
+    }
+    absent_ += size - kept;
+    sent_.add(size - kept);
+    return kept;
   }
 
   void transmit() {
@@ -227,7 +245,8 @@ class Sender final : public Task {
   std::array<rte_mbuf*, kBurst> pending_{};  // built and stamped, but not yet taken by the port
   std::size_t pending_first_ = 0;
   std::size_t pending_end_ = 0;
-  Counter sent_;
+  Counter sent_;  // with those that are absent
+  std::uint64_t absent_ = 0;
   std::atomic<bool> done_ = false;
   std::atomic<bool> halted_ = false;
   std::uint64_t finished_at_ = 0;

@@ -129,6 +129,9 @@ struct TrialSpec {
   bool phase1 = false;                       // the responder's state table records the four-tuples that arrive
   bool list_ports = false;                   // of their sources
 
+  /// Returns whether a stream uses connections that another stream of the trial makes.
+  [[nodiscard]] bool is_prompt(const StreamSpec& stream) const { return phase1 && stream.kind != StreamKind::flows; }
+
   /// Returns the marks of a sender that has not paused.
   [[nodiscard]] PauseMarks pause_marks(const Clock& clock) const {
     std::uint64_t end = 0;

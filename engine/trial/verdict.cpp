@@ -75,6 +75,9 @@ std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t due = stream.due(spec.frames);
   std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(due),
                                  100.0 * static_cast<double>(missing) / static_cast<double>(due));
+  if (stream.absent > 0) {
+    loss += fmt::format(", {} not sent, because what they reply to had not arrived", grouped(stream.absent));
+  }
   if (spec.frame_timeout_s && stream.timed_out > 0) {
     loss += fmt::format(", {} came later than {:g} ms", frames(stream.timed_out), *spec.frame_timeout_s * 1e3);
   }
@@ -103,7 +106,7 @@ bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock,
   const StreamReport& stream = report.streams[index];
   const double planned_s = static_cast<double>(asked.frames) / asked.rate_fps;
   const double bound_s = spec.limits.overrun_s(planned_s);
-  const std::uint64_t unsent = stream.due(asked.frames) - stream.sent;
+  const std::uint64_t unsent = stream.due(asked.frames) - stream.sent - stream.absent;
   const double overrun_s = clock.seconds(stream.pacing.overrun);
   if (unsent == 0 && overrun_s <= bound_s) return false;
 

@@ -197,6 +197,24 @@ TEST(Messages, EachStreamOfPhaseOneHasAPairOfItsOwn) {
   EXPECT_EQ(complaint(json), "streams[1].role");
 }
 
+TEST(Messages, ATrialMayUseTheConnectionsThatItMakes) {
+  Json json = trial_request();
+  json["streams"][0]["role"] = "phase1";
+  json["streams"][0]["selection"] = "enumerate";
+  Json reply = json["streams"][0];
+  reply["role"] = "foreground";
+  reply["kind"] = "replies";
+  reply.erase("flows");
+  reply.erase("selection");
+  json["streams"].push_back(reply);
+  const TrialSpec spec = read_trial(json).spec;
+  EXPECT_TRUE(spec.phase1);
+  EXPECT_FALSE(spec.is_prompt(spec.streams.at(0)));
+  EXPECT_TRUE(spec.is_prompt(spec.streams.at(1)));
+  json["streams"][1]["pair"] = 2;
+  EXPECT_EQ(complaint(json), "streams[1].role");
+}
+
 TEST(Messages, AStreamSaysWhatItIsFor) {
   Json json = trial_request();
   EXPECT_EQ(read_trial(json).spec.streams[0].role, StreamRole::foreground);

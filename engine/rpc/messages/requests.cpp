@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
 constexpr std::uint64_t kMostTime_ns = std::uint64_t{1} << 60;     // a few decades, whose ticks can be calculated with
-constexpr std::size_t kMostStreams = std::size_t{4} * kMostPairs;  // foreground and background, both ways
+constexpr std::size_t kMostStreams = std::size_t{8} * kMostPairs;  // the steps of a connection's life
 
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
@@ -106,16 +106,26 @@ void check_pairs(std::span<const PortOptions> ports) {
   }
 }
 
-/// Refuses a last stream that is of phase 1 where others are not. One of phase 1 has a pair of its own, because each
-/// pair has one table, and says whether its four-tuples may repeat.
+/// Refuses a last stream that neither makes connections nor uses connections of its trial, where others make them. A
+/// stream of phase 1 has a pair of its own, because each pair has one table, and says whether its four-tuples may
+/// repeat.
 void check_phase1(const FieldReader& request, const Json& json, std::span<const StreamSpec> streams) {
   const StreamSpec& last = streams.back();
   const bool phase1 = last.role == StreamRole::phase1;
   const std::string path = item_path(request, "streams", streams.size() - 1);
-  if (phase1 != (streams.front().role == StreamRole::phase1)) {
-    throw FieldError(path + ".role", "either all streams of a trial are of phase 1, or none is");
+  const bool makes = streams.front().role == StreamRole::phase1;
+  if (phase1 && !makes) throw FieldError(path + ".role", "the streams of phase 1 come first in a trial");
+  if (!phase1) {
+    const auto of_pair = [&](const StreamSpec& other) {
+      return other.role == StreamRole::phase1 && other.pair == last.pair;
+    };
+    if (makes && (last.kind == StreamKind::flows || std::ranges::none_of(streams, of_pair))) {
+      throw FieldError(path + ".role",
+                       "beside phase 1, a stream is of the kind connections or replies, and behind the "
+                       "stream of phase 1 of its pair");
+    }
+    return;
   }
-  if (!phase1) return;
   if (last.kind != StreamKind::flows) throw FieldError(path + ".kind", "must be flows in phase 1");
   if (FieldReader(json, path).find("selection") == nullptr) {
     throw FieldError(path + ".selection",
@@ -123,7 +133,7 @@ void check_phase1(const FieldReader& request, const Json& json, std::span<const 
                      "or random, so that four-tuples may repeat");
   }
   if (std::ranges::count(streams, last.pair, &StreamSpec::pair) > 1) {
-    throw FieldError(path + ".pair", "expected a pair that no other stream of phase 1 has");
+    throw FieldError(path + ".pair", "expected a pair that no earlier stream has");
   }
 }
 

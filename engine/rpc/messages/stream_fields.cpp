@@ -25,9 +25,9 @@ const std::vector<std::pair<std::string, Form>> kFormsByName = [] {
 }();
 const std::vector<std::pair<std::string, Segment>> kSegmentsByName = [] {
   std::vector<std::pair<std::string, Segment>> segments;
-  segments.reserve(kSegmentNames.size());
-  for (std::size_t i = 0; i < kSegmentNames.size(); ++i) {
-    segments.emplace_back(kSegmentNames.at(i), static_cast<Segment>(i));
+  segments.reserve(kSegments.size());
+  for (std::size_t i = 0; i < kSegments.size(); ++i) {
+    segments.emplace_back(kSegments.at(i).name, static_cast<Segment>(i));
   }
   return segments;
 }();

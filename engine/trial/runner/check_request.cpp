@@ -30,8 +30,8 @@ void check_ports(const StreamSpec& stream, const TrialResources& resources) {
   }
 }
 
-void check_connections(const StreamSpec& stream, const Connections& connections) {
-  if (stream.kind != StreamKind::flows && !connections.usable()) {
+void check_connections(const StreamSpec& stream, bool phase1, const Connections& connections) {
+  if (!phase1 && stream.kind != StreamKind::flows && !connections.usable()) {
     throw TrialError(stream, fmt::format("phase 2 needs a phase 1 that passed; {} of {} connections are established",
                                          connections.established, connections.count));
   }
@@ -100,6 +100,32 @@ void check_shared_port(const StreamSpec& stream, const TrialResources& resources
   }
 }
 
+/// Refuses a stream over connections that the trial itself makes, if one worker would record them and another one read
+/// what is recorded.
+void check_prompt(const StreamSpec& stream, const TrialResources& resources) {
+  const Place recording = stream.kind == StreamKind::replies ? stream.from() : stream.to();
+  for (std::size_t i = 0; i < resources.ports.size(); ++i) {
+    const PortOptions& port = resources.ports[i]->options();
+    const std::vector<std::size_t> receivers = resources.receivers_of(i);
+    if (port.place() != recording || (receivers.size() == 1 && receivers == resources.senders_of(i))) continue;
+    throw TrialError(stream, fmt::format("a stream over the trial's own connections needs one core that receives and "
+                                         "sends on port {}; give the port one queue, and neither `send_cores` nor "
+                                         "`receive_cores`",
+                                         port.device));
+  }
+}
+
+void check_stream(const StreamSpec& stream, bool phase1, const TrialResources& resources,
+                  const Connections& connections) {
+  check_connections(stream, phase1, connections);
+  check_frame_size(stream, resources, connections);
+  check_shared_port(stream, resources);
+  const Family family = connections.family_of(stream);
+  if (!resources.destination_mac(stream.from(), layout_of(stream.form, family).link_family())) {
+    throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
+  }
+}
+
 }  // namespace
 
 TrialError::TrialError(const StreamSpec& stream, const std::string& why)
@@ -109,14 +135,16 @@ void check_request(const TrialSpec& spec, const TrialResources& resources, std::
   check_begin(spec, resources.clock);
   for (const StreamSpec& stream : spec.streams) {
     check_ports(stream, resources);
-    const Connections& connections = of_pairs[stream.pair];
-    check_connections(stream, connections);
-    check_frame_size(stream, resources, connections);
-    check_shared_port(stream, resources);
-    const Family family = connections.family_of(stream);
-    if (!resources.destination_mac(stream.from(), layout_of(stream.form, family).link_family())) {
-      throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
-    }
+    if (!spec.is_prompt(stream)) check_stream(stream, spec.phase1, resources, of_pairs[stream.pair]);
+  }
+}
+
+void check_prompt_streams(const TrialSpec& spec, const TrialResources& resources,
+                          std::span<const Connections> of_pairs) {
+  for (const StreamSpec& stream : spec.streams) {
+    if (!spec.is_prompt(stream)) continue;
+    check_stream(stream, spec.phase1, resources, of_pairs[stream.pair]);
+    check_prompt(stream, resources);
   }
 }
 

@@ -22,4 +22,8 @@ class TrialError : public std::runtime_error {
 /// not complete, a frame is too short or too long, or the trial is to begin too late.
 void check_request(const TrialSpec& spec, const TrialResources& resources, std::span<const Connections> connections);
 
+/// Throws TrialError if a stream over connections that the trial itself makes cannot be sent. These have begun.
+void check_prompt_streams(const TrialSpec& spec, const TrialResources& resources,
+                          std::span<const Connections> connections);
+
 }  // namespace natxy

@@ -84,16 +84,18 @@ std::unique_ptr<FlowSource<F>> initiator_flows(const TrialSpec& spec, const Conn
 template <Family F>
 std::unique_ptr<ArrivalCheck> family_arrival_check(const TrialSpec& spec, const Connections& connections,
                                                    std::size_t stream) {
-  if (spec.phase1) return std::make_unique<RecordConnection<F>>(*connections.seen.of<F>());
   switch (spec.streams[stream].kind) {
     case StreamKind::connections:
+      if (spec.phase1) {
+        return std::make_unique<PromptConnection<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
+      }
       return std::make_unique<SameConnection<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
     case StreamKind::replies:
       return of_offered<F, ReplyOfConnection, ArrivalCheck>(spec, connections, stream);
     case StreamKind::flows:
       break;
   }
-  return nullptr;
+  return spec.phase1 ? std::make_unique<RecordConnection<F>>(*connections.seen.of<F>()) : nullptr;
 }
 
 }  // namespace
@@ -176,6 +178,9 @@ std::unique_ptr<FlowSource<F>> make_flow_source(const TrialSpec& spec, const Con
     case StreamKind::connections:
       return of_offered<F, ConnectionFlows, FlowSource<F>>(spec, connections, stream);
     case StreamKind::replies:
+      if (spec.phase1) {
+        return std::make_unique<PromptReplyFlows<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
+      }
       return std::make_unique<ReplyFlows<F>>(*connections.seen.of<F>(), cycle_of(spec, connections, stream));
     case StreamKind::flows:
       break;

@@ -45,7 +45,8 @@ class TrialRun {
   TrialRun(const TrialSpec& spec, const TrialResources& resources, std::span<Connections> connections)
       : spec_{spec}, resources_{resources}, connections_{connections} {
     check_request(spec, resources, connections);
-    for (std::size_t i = 0; spec.phase1 && i < spec.streams.size(); ++i) begin_connections(spec, i, learned(i));
+    for_each_phase1([&](std::size_t i) { begin_connections(spec, i, learned(i)); });
+    check_prompt_streams(spec, resources, connections);
     const Clock& clock = resources.clock;
     start_ = now_ticks();
     workers_.resize(resources.workers.size());
@@ -212,6 +213,14 @@ class TrialRun {
     return progress;
   }
 
+  /// Calls `use` with the number of each stream that makes connections.
+  template <class Use>
+  void for_each_phase1(const Use& use) const {
+    for (std::size_t i = 0; spec_.phase1 && i < spec_.streams.size(); ++i) {
+      if (!spec_.is_prompt(spec_.streams[i])) use(i);
+    }
+  }
+
   /// Returns the connections that a stream of phase 1 makes.
   Connections& learned(std::size_t stream) { return connections_[spec_.streams[stream].pair]; }
 
@@ -221,13 +230,13 @@ class TrialRun {
     report.began = start_;
     report.suspended = suspended;
     report.aborted = aborted;
-    for (std::size_t i = 0; spec_.phase1 && i < spec_.streams.size(); ++i) {
+    for_each_phase1([&](std::size_t i) {
       end_connections(report.streams[i].received, learned(i));
       report.established += learned(i).established;
       // Each pair has public addresses of its own.
       const auto sources = sources_of(learned(i), spec_.list_ports);
       report.sources = i == 0 ? sources : joined(report.sources, sources);
-    }
+    });
     judge(spec_, resources_.clock, report);
     for (std::size_t i = 0; report.verdict == Verdict::fail && i < spec_.streams.size(); ++i) {
       StreamReport& stream = report.streams[i];
