@@ -18,6 +18,7 @@ constexpr std::uint64_t kMostConnections = std::uint64_t{1} << 27;
 constexpr unsigned kMostPoolBits = 16;
 constexpr std::size_t kMostMappings = 64;
 constexpr std::size_t kMostSpans = 64;
+constexpr double kLongestLife_s = 86400;
 constexpr std::uint64_t kLongestDelay_ns = 10'000'000'000;
 constexpr std::uint64_t kLeastBetweenOutages_ns = 1'000'000;
 constexpr std::uint64_t kLongestOutage_ns = 3'600'000'000'000;
@@ -171,6 +172,10 @@ TableTruth read_table(const Json& json) {
   table.connection_burst = reader.whole("connection_burst", 1, kMost32, table.connection_burst);
   table.without_state_every = read_every(reader, "without_state_every");
   table.flow_cost = reader.number("flow_cost", 0, 1000, 0);
+  if (reader.find("lifetime_s") != nullptr) table.lifetime_s = reader.number("lifetime_s", 0, kLongestLife_s);
+  if (reader.find("closed_lifetime_s") != nullptr) {
+    table.closed_lifetime_s = reader.number("closed_lifetime_s", 0, kLongestLife_s);
+  }
   table.tear_down_rate_cps = read_rate(reader, "tear_down_rate_cps");
   table.clear_s = reader.number("clear_s", 0, 3600, 0);
   reader.finish();

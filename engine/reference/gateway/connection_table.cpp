@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "flow/mix.hpp"
+#include "form/segment.hpp"
 
 namespace natxy::reference {
 
@@ -38,12 +39,12 @@ ConnectionTable::Index ConnectionTable::find_right(const Endpoint& pool, const E
   return index;
 }
 
-void ConnectionTable::insert(const Connection& connection) {
+void ConnectionTable::insert(const Connection& connection, const Use& use) {
   const Index index = free_;
   Slot& slot = slots_[index];
   free_ = slot.next_left;
-  slot.connection = connection;
-  slot.replied = false;
+  slot = {.connection = connection};
+  note(slot, use);
   Index& left = left_[bucket(connection.host, connection.remote, connection.softwire)];
   Index& right = right_[bucket(connection.pool, connection.remote)];
   slot.next_left = left;
@@ -68,16 +69,24 @@ void ConnectionTable::erase(Index index) {
   --size_;
 }
 
-void ConnectionTable::use(Index index, bool reply) {
+void ConnectionTable::use(Index index, const Use& use) {
   unlink(index);
-  slots_[index].replied |= reply;
+  note(slots_[index], use);
   append(index);
+}
+
+void ConnectionTable::expire(const Lifetimes& lifetimes, std::uint64_t now) {
+  for (const State state : {State::unreplied, State::replied, State::closed}) {
+    const auto& lifetime = state == State::closed ? lifetimes.closed : lifetimes.idle;
+    const List& list = lists_.at(static_cast<std::size_t>(state));
+    while (lifetime && list.oldest != kNone && slots_[list.oldest].used_at + *lifetime < now) erase(list.oldest);
+  }
 }
 
 void ConnectionTable::clear() {
   std::ranges::fill(left_, kNone);
   std::ranges::fill(right_, kNone);
-  lists_[0] = lists_[1] = {};
+  lists_ = {};
   const auto capacity = static_cast<Index>(slots_.size());
   for (Index index = 0; index < capacity; ++index) slots_[index].next_left = index + 1 < capacity ? index + 1 : kNone;
   free_ = capacity > 0 ? 0 : kNone;
@@ -85,15 +94,32 @@ void ConnectionTable::clear() {
 }
 
 ConnectionTable::Index ConnectionTable::least_recently_used() const {
-  const Index without = lists_[0].oldest;
-  const Index with = lists_[1].oldest;
-  if (without == kNone || with == kNone) return without == kNone ? with : without;
-  return slots_[without].used < slots_[with].used ? without : with;
+  Index least = kNone;
+  for (const List& list : lists_) {
+    if (list.oldest == kNone) continue;
+    if (least == kNone || slots_[list.oldest].used < slots_[least].used) least = list.oldest;
+  }
+  return least;
+}
+
+ConnectionTable::List& ConnectionTable::list_of(const Slot& slot) {
+  const State state = slot.closed ? State::closed : slot.replied ? State::replied : State::unreplied;
+  return lists_.at(static_cast<std::size_t>(state));
+}
+
+/// Changes a connection's state as a frame does. Must not be called while the slot is in a list.
+void ConnectionTable::note(Slot& slot, const Use& use) {
+  slot.used_at = use.now;
+  slot.replied |= use.reply;
+  if ((use.tcp_flags & kTcpSyn) != 0) slot.finished = {};
+  if ((use.tcp_flags & kTcpFin) != 0) slot.finished.at(use.reply ? 1 : 0) = true;
+  slot.closed = (use.tcp_flags & kTcpReset) != 0 || (slot.finished[0] && slot.finished[1]) ||
+                (slot.closed && (use.tcp_flags & kTcpSyn) == 0);
 }
 
 void ConnectionTable::append(Index index) {
   Slot& slot = slots_[index];
-  List& list = lists_[slot.replied ? 1 : 0];
+  List& list = list_of(slot);
   slot.used = ++uses_;
   slot.older = list.newest;
   slot.newer = kNone;
@@ -103,7 +129,7 @@ void ConnectionTable::append(Index index) {
 
 void ConnectionTable::unlink(Index index) {
   const Slot& slot = slots_[index];
-  List& list = lists_[slot.replied ? 1 : 0];
+  List& list = list_of(slot);
   (slot.older == kNone ? list.oldest : slots_[slot.older].newer) = slot.newer;
   (slot.newer == kNone ? list.newest : slots_[slot.newer].older) = slot.older;
 }

@@ -15,24 +15,33 @@ std::optional<TokenBucket> bucket_of(const TableTruth& truth, const Clock& clock
   return TokenBucket(*truth.max_connection_rate_cps, truth.connection_burst, clock.hz());
 }
 
+Lifetimes lifetimes_of(const TableTruth& truth, const Clock& clock) {
+  Lifetimes lifetimes;
+  if (truth.lifetime_s) lifetimes.idle = clock.ticks(*truth.lifetime_s);
+  lifetimes.closed = truth.closed_lifetime_s ? std::optional{clock.ticks(*truth.closed_lifetime_s)} : lifetimes.idle;
+  return lifetimes;
+}
+
 }  // namespace
 
 Connections::Connections(const Settings& settings, const Clock& clock)
     : translation_{settings.translation},
       truth_{settings.table},
       clock_{clock},
+      lifetimes_{lifetimes_of(settings.table, clock)},
       seed_{settings.truth.seed},
       table_{settings.table.capacity},
       rate_{bucket_of(settings.table, clock)},
       without_state_{settings.table.without_state_every} {}
 
-std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
+std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, const Use& use,
                                                 Counters& counters, uint128 softwire) {
+  table_.expire(lifetimes_, use.now);
   if (const auto index = table_.find_left(host, remote, softwire); index != ConnectionTable::kNone) {
-    table_.use(index, false);
+    table_.use(index, use);
     return table_.at(index).pool;
   }
-  if (rate_ && !rate_->take(now)) return Drop::connection_rate;
+  if (rate_ && !rate_->take(use.now)) return Drop::connection_rate;
   const bool without_state = without_state_.next();
   if (!without_state && table_.full()) {
     if (const auto cause = make_room()) return *cause;
@@ -42,15 +51,16 @@ std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endp
   if (without_state) {
     ++counters.without_state;
   } else {
-    table_.insert({host, *pool, remote, softwire});
+    table_.insert({host, *pool, remote, softwire}, use);
   }
   return *pool;
 }
 
-const Connection* Connections::enter(const Endpoint& pool, const Endpoint& remote) {
+const Connection* Connections::enter(const Endpoint& pool, const Endpoint& remote, const Use& use) {
+  table_.expire(lifetimes_, use.now);
   const auto index = table_.find_right(pool, remote);
   if (index == ConnectionTable::kNone) return nullptr;
-  table_.use(index, true);
+  table_.use(index, use);
   return &table_.at(index);
 }
 

@@ -22,11 +22,11 @@ class Connections {
   /// Translates a frame to the right: returns the pool endpoint that represents `host` towards `remote`, creating a
   /// connection if there is none, or the cause of a drop. Counts frames forwarded without a connection in `counters`.
   /// `softwire`: the subscriber's end of the softwire from which the frame came; 0 if it came from none.
-  std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, std::uint64_t now,
-                                     Counters& counters, uint128 softwire = 0);
+  std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, const Use& use, Counters& counters,
+                                     uint128 softwire = 0);
   /// Translates a frame to the left: returns the connection with the host that a frame from `remote` to `pool` is for;
   /// nullptr if there is none.
-  const Connection* enter(const Endpoint& pool, const Endpoint& remote);
+  const Connection* enter(const Endpoint& pool, const Endpoint& remote, const Use& use);
 
   [[nodiscard]] bool is_pool(const AnyAddress& address) const { return translation_.pool.contains(address); }
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
@@ -45,6 +45,7 @@ class Connections {
   Translation translation_;
   TableTruth truth_;
   Clock clock_;
+  Lifetimes lifetimes_;
   std::uint64_t seed_;
   ConnectionTable table_;
   std::optional<TokenBucket> rate_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <map>
 #include <random>
 #include <set>
@@ -14,6 +15,7 @@ namespace {
 const Clock kClock(1'000'000'000);
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr Endpoint kRemote{0xC6130002, 80};
+constexpr Use kReply{.now = kSecond, .reply = true};
 
 Endpoint host(int port) { return {0x0A000002, static_cast<std::uint16_t>(port)}; }
 
@@ -30,13 +32,13 @@ struct Nat {
   Connections& connections() { return made ? *made : made.emplace(settings, kClock); }
   std::variant<Endpoint, Drop> leave(const Endpoint& from, const Endpoint& remote = kRemote,
                                      std::uint64_t now = kSecond) {
-    return connections().leave(from, remote, now, counters);
+    return connections().leave(from, remote, {.now = now}, counters);
   }
   Endpoint pool(const Endpoint& from, const Endpoint& remote = kRemote) {
     return std::get<Endpoint>(leave(from, remote));
   }
   bool knows(int port) {
-    const Connection* found = connections().enter({0xC6130001, static_cast<std::uint16_t>(port)}, kRemote);
+    const Connection* found = connections().enter({0xC6130001, static_cast<std::uint16_t>(port)}, kRemote, kReply);
     return found != nullptr && found->host == host(port);
   }
 };
@@ -47,8 +49,8 @@ TEST(Connections, KeepAHostsPortAndFindTheWayBack) {
   EXPECT_EQ(nat.pool(host(5000)), (Endpoint{0xC6130001, 5000}));
   EXPECT_EQ(nat.connections().size(), 1U);
   EXPECT_TRUE(nat.knows(5000));
-  EXPECT_EQ(nat.connections().enter({0xC6130001, 5001}, kRemote), nullptr);
-  EXPECT_EQ(nat.connections().enter({0xC6130001, 5000}, {kRemote.address, 81}), nullptr);
+  EXPECT_EQ(nat.connections().enter({0xC6130001, 5001}, kRemote, kReply), nullptr);
+  EXPECT_EQ(nat.connections().enter({0xC6130001, 5000}, {kRemote.address, 81}, kReply), nullptr);
 }
 
 TEST(Connections, ShareAPortOnlyTowardsDifferentRemotes) {
@@ -58,7 +60,7 @@ TEST(Connections, ShareAPortOnlyTowardsDifferentRemotes) {
   EXPECT_NE(nat.pool(other).port, 5000);
   EXPECT_GE(nat.pool(other).port, 1024);
   EXPECT_EQ(nat.pool(other, {kRemote.address, 81}).port, 5000);
-  EXPECT_EQ(nat.connections().enter(nat.pool(other), kRemote)->host, other);
+  EXPECT_EQ(nat.connections().enter(nat.pool(other), kRemote, kReply)->host, other);
 }
 
 TEST(Connections, TakePortsOfTheRangeAlone) {
@@ -190,6 +192,56 @@ TEST(Connections, RaiseThePriceOfAFrame) {
   EXPECT_EQ(nat.connections().frame_price(), kToken * 5 / 2);
 }
 
+TEST(Connections, ExpireWithoutAFrame) {
+  Nat nat(10);
+  nat.settings.table.lifetime_s = 5;
+  nat.pool(host(5001));
+  nat.pool(host(5002));
+  const auto asked = [&](std::uint16_t port, std::uint64_t now) {
+    return nat.connections().enter({0xC6130001, port}, kRemote, {.now = now, .reply = true}) != nullptr;
+  };
+  // A frame gives a connection its whole lifetime again.
+  EXPECT_TRUE(asked(5001, kSecond + 3 * kSecond));
+  EXPECT_TRUE(asked(5002, kSecond + 5 * kSecond));
+  EXPECT_TRUE(asked(5001, kSecond + 8 * kSecond));
+  EXPECT_FALSE(asked(5002, kSecond + 10 * kSecond + 1));
+  EXPECT_EQ(nat.connections().size(), 1U);
+  EXPECT_FALSE(asked(5001, kSecond + 13 * kSecond + 1));
+  EXPECT_EQ(nat.connections().size(), 0U);
+}
+
+/// Opens a connection of TCP and sends these flags over it, by turns from the left and from the right. Returns whether
+/// it is kept for longer than a closed one.
+bool outlives(std::initializer_list<std::uint8_t> flags) {
+  Nat nat(10);
+  nat.settings.table.lifetime_s = 100;
+  nat.settings.table.closed_lifetime_s = 2;
+  bool reply = false;
+  for (const std::uint8_t each : flags) {
+    const Use use{.now = kSecond, .reply = reply, .tcp_flags = each};
+    if (reply) {
+      nat.connections().enter({0xC6130001, 5001}, kRemote, use);
+    } else {
+      nat.connections().leave(host(5001), kRemote, use, nat.counters);
+    }
+    reply = !reply;
+  }
+  return nat.connections().enter({0xC6130001, 5001}, kRemote, {.now = 4 * kSecond, .reply = true}) != nullptr;
+}
+
+TEST(Connections, ThatAreClosedExpireSooner) {
+  constexpr std::uint8_t kAck = 0x10;
+  constexpr std::uint8_t kFin = 0x11;
+  constexpr std::uint8_t kSyn = 0x02;
+  constexpr std::uint8_t kReset = 0x14;
+  EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kAck}));
+  EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kFin, kAck}));
+  EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kFin, kFin}));
+  EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kFin, kFin, kAck}));
+  EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kReset}));
+  EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kFin, kFin, kSyn}));
+}
+
 TEST(ConnectionTable, MatchesAPlainMap) {
   ConnectionTable table(300);
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::uint16_t> expected;  // host's port, remote's; pool's
@@ -208,7 +260,7 @@ TEST(ConnectionTable, MatchesAPlainMap) {
         table.erase(index);
         expected.erase({near, far});
       } else {
-        table.use(index, random() % 2 == 0);
+        table.use(index, {.now = static_cast<std::uint64_t>(step), .reply = random() % 2 == 0});
       }
     } else {
       if (table.full()) {
@@ -216,7 +268,7 @@ TEST(ConnectionTable, MatchesAPlainMap) {
         table.erase(table.least_recently_used());
         expected.erase({oldest.host.port, oldest.remote.port});
       }
-      table.insert(connection);
+      table.insert(connection, {.now = static_cast<std::uint64_t>(step)});
       expected[{near, far}] = pool;
     }
     ASSERT_EQ(table.size(), expected.size());

@@ -54,7 +54,7 @@ std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::ui
   // The subscriber's end of the softwire that the frame comes from or is for; 0: it follows from a rule.
   uint128 subscriber = 0;
   if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened, subscriber);
-  UdpPacket packet(opened);
+  TransportPacket packet(opened);
   if (!cause) cause = pass(side, packet, arrival, subscriber);
   if (!cause) cause = unbound(side, packet, arrival);
   if (cause) {
@@ -102,7 +102,7 @@ std::optional<Drop> Gateway::closed(std::uint64_t arrival) {
 
 /// Returns why a packet of a core's subscriber does not pass. A core that takes packets from any subscriber asks for no
 /// binding of theirs.
-std::optional<Drop> Gateway::unbound(Side side, const UdpPacket& packet, std::uint64_t arrival) const {
+std::optional<Drop> Gateway::unbound(Side side, const TransportPacket& packet, std::uint64_t arrival) const {
   if (settings_.mode != Mode::forward || packet.family() != Family::ipv4) return std::nullopt;
   bool accepts_any = false;
   if (settings_.softwire && settings_.softwire->sends == Outer::from_core) {
@@ -119,9 +119,9 @@ std::optional<Drop> Gateway::unbound(Side side, const UdpPacket& packet, std::ui
   return bindings_.has(own.address, arrival) ? std::nullopt : std::optional{Drop::no_binding};
 }
 
-std::optional<Drop> Gateway::pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber) {
-  if (packet.kind() != UdpPacket::Kind::udp) {
-    return packet.kind() == UdpPacket::Kind::malformed ? Drop::malformed : Drop::foreign;
+std::optional<Drop> Gateway::pass(Side side, TransportPacket& packet, std::uint64_t arrival, uint128& subscriber) {
+  if (packet.kind() != TransportPacket::Kind::plain) {
+    return packet.kind() == TransportPacket::Kind::malformed ? Drop::malformed : Drop::foreign;
   }
   if (packet.hop_limit() <= 1) return Drop::ttl;
   if (const auto cause = limit(side, arrival)) return cause;
@@ -151,7 +151,7 @@ std::optional<Drop> Gateway::limit(Side side, std::uint64_t arrival) {
 }
 
 /// Translates a frame. A frame that the mode does not concern, like native IPv6 through a NAT64, remains unchanged.
-std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber) {
+std::optional<Drop> Gateway::translate(Side side, TransportPacket& packet, std::uint64_t arrival, uint128& subscriber) {
   const Mode mode = settings_.mode;
   if (mode == Mode::forward) return std::nullopt;
   if (packet.family() != (side == Side::left ? left_family(mode) : right_family(mode))) return std::nullopt;
@@ -161,10 +161,10 @@ std::optional<Drop> Gateway::translate(Side side, UdpPacket& packet, std::uint64
   if (is_stateless(mode)) return translate_statelessly(packet);
   if (side == Side::left) return leave(packet, arrival, subscriber);
   if (!connections_->is_pool({packet.family(), packet.destination().address})) return std::nullopt;
-  return enter(packet, subscriber);
+  return enter(packet, arrival, subscriber);
 }
 
-std::optional<Drop> Gateway::translate_statelessly(UdpPacket& packet) const {
+std::optional<Drop> Gateway::translate_statelessly(TransportPacket& packet) const {
   Endpoint source = packet.source();
   Endpoint destination = packet.destination();
   for (Endpoint* end : {&source, &destination}) {
@@ -176,20 +176,21 @@ std::optional<Drop> Gateway::translate_statelessly(UdpPacket& packet) const {
   return std::nullopt;
 }
 
-std::optional<Drop> Gateway::leave(UdpPacket& packet, std::uint64_t arrival, uint128 subscriber) {
+std::optional<Drop> Gateway::leave(TransportPacket& packet, std::uint64_t arrival, uint128 subscriber) {
   const Family family = right_family(settings_.mode);
   Endpoint remote = packet.destination();
   if (packet.family() != family) remote.address = *addresses_.across(packet.family(), remote.address);
-  const auto pool = connections_->leave(packet.source(), remote, arrival, counters(Side::left), subscriber);
+  const Use use{.now = arrival, .tcp_flags = packet.tcp_flags()};
+  const auto pool = connections_->leave(packet.source(), remote, use, counters(Side::left), subscriber);
   if (const auto* cause = std::get_if<Drop>(&pool)) return *cause;
   put(packet, family, std::get<Endpoint>(pool), remote);
   return std::nullopt;
 }
 
-std::optional<Drop> Gateway::enter(UdpPacket& packet, uint128& subscriber) {
+std::optional<Drop> Gateway::enter(TransportPacket& packet, std::uint64_t arrival, uint128& subscriber) {
   const Family family = left_family(settings_.mode);
   Endpoint remote = packet.source();
-  const Connection* found = connections_->enter(packet.destination(), remote);
+  const Connection* found = connections_->enter(packet.destination(), remote, {arrival, true, packet.tcp_flags()});
   if (found == nullptr) return Drop::no_connection;
   subscriber = found->softwire;
   if (packet.family() != family) {
@@ -201,7 +202,7 @@ std::optional<Drop> Gateway::enter(UdpPacket& packet, uint128& subscriber) {
   return std::nullopt;
 }
 
-void Gateway::put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination) {
+void Gateway::put(TransportPacket& packet, Family family, const Endpoint& source, const Endpoint& destination) {
   if (packet.family() == family) {
     packet.rewrite(source, destination);
   } else {
@@ -209,7 +210,7 @@ void Gateway::put(UdpPacket& packet, Family family, const Endpoint& source, cons
   }
 }
 
-Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
+Departure Gateway::depart(Side side, TransportPacket& packet, std::uint64_t now) {
   Direction& direction = of(directions_, side);
   FaultSequences& faults = *direction.faults;
   const Faults& settings = of(settings_.truth.faults, side);
@@ -240,7 +241,7 @@ Departure Gateway::depart(Side side, UdpPacket& packet, std::uint64_t now) {
 }
 
 /// Puts an IPv4 packet into a softwire, or maps its addresses, if it leaves to such a side.
-void Gateway::close(Side side, UdpPacket& packet, uint128 subscriber, Departure& departure) {
+void Gateway::close(Side side, TransportPacket& packet, uint128 subscriber, Departure& departure) {
   Direction& direction = of(directions_, side);
   const bool unsummed = direction.faults->zero_checksum.next();
   direction.counters.zero_checksum += unsummed ? 1 : 0;

@@ -16,7 +16,7 @@
 #include "reference/gateway/sequences.hpp"
 #include "reference/gateway/settings.hpp"
 #include "reference/gateway/softwire_end.hpp"
-#include "reference/gateway/udp_packet.hpp"
+#include "reference/gateway/transport_packet.hpp"
 
 namespace natxy::reference {
 
@@ -77,16 +77,16 @@ class Gateway {
 
   void begin_sequences();
   [[nodiscard]] std::optional<Drop> closed(std::uint64_t arrival);
-  [[nodiscard]] std::optional<Drop> unbound(Side side, const UdpPacket& packet, std::uint64_t arrival) const;
-  std::optional<Drop> pass(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
+  [[nodiscard]] std::optional<Drop> unbound(Side side, const TransportPacket& packet, std::uint64_t arrival) const;
+  std::optional<Drop> pass(Side side, TransportPacket& packet, std::uint64_t arrival, uint128& subscriber);
   std::optional<Drop> limit(Side side, std::uint64_t arrival);
-  std::optional<Drop> translate(Side side, UdpPacket& packet, std::uint64_t arrival, uint128& subscriber);
-  std::optional<Drop> translate_statelessly(UdpPacket& packet) const;
-  std::optional<Drop> leave(UdpPacket& packet, std::uint64_t arrival, uint128 subscriber);
-  std::optional<Drop> enter(UdpPacket& packet, uint128& subscriber);
-  static void put(UdpPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
-  Departure depart(Side side, UdpPacket& packet, std::uint64_t now);
-  void close(Side side, UdpPacket& packet, uint128 subscriber, Departure& departure);
+  std::optional<Drop> translate(Side side, TransportPacket& packet, std::uint64_t arrival, uint128& subscriber);
+  std::optional<Drop> translate_statelessly(TransportPacket& packet) const;
+  std::optional<Drop> leave(TransportPacket& packet, std::uint64_t arrival, uint128 subscriber);
+  std::optional<Drop> enter(TransportPacket& packet, std::uint64_t arrival, uint128& subscriber);
+  static void put(TransportPacket& packet, Family family, const Endpoint& source, const Endpoint& destination);
+  Departure depart(Side side, TransportPacket& packet, std::uint64_t now);
+  void close(Side side, TransportPacket& packet, uint128 subscriber, Departure& departure);
 
   Settings settings_;
   Clock clock_;

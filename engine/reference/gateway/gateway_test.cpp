@@ -21,13 +21,13 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 uint128 address(const char* text) { return parse_address(text)->value; }
 
 /// Makes a test frame with room for a longer header before it.
-template <Family F>
+template <Family F, Form form = Form::udp>
 std::vector<std::uint8_t> frame_bytes(const char* from, std::uint16_t from_port, const char* to, std::uint16_t to_port,
                                       std::size_t size = 100, std::uint8_t ttl = 64) {
   FrameSettings settings;
   settings.size = size;
   settings.ttl = ttl;
-  const FrameWriter<layout_of(Form::udp, F)> frame(Form::udp, settings);
+  const FrameWriter<layout_of(form, F)> frame(form, settings);
   std::vector<std::uint8_t> bytes(kGrowth + frame.length());
   std::uint8_t* at = bytes.data() + kGrowth;
   TupleLanes<F> tuples;
@@ -205,6 +205,18 @@ TEST_F(GatewayTest, PaddingIsNotTranslated) {
   ASSERT_TRUE(departure);
   EXPECT_EQ(departure->frame.length, 80U);
   EXPECT_EQ(look(*departure).kind, FrameKind::test);
+}
+
+TEST_F(GatewayTest, TranslatesTcpAsUdp) {
+  translate(Mode::nat64, "198.19.0.1/32", "2001:2:0:64::/96");
+  auto there = frame_bytes<Family::ipv6, Form::tcp>("2001:2::2", 5000, "2001:2:0:64::c613:2", 80);
+  const auto left = pass(Side::left, there);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(look(*left), (Seen{FrameKind::test, "198.19.0.1 5000 > 198.19.0.2 80", 63}));
+  auto back = frame_bytes<Family::ipv4, Form::tcp>("198.19.0.2", 80, "198.19.0.1", 5000);
+  const auto right = pass(Side::right, back);
+  ASSERT_TRUE(right);
+  EXPECT_EQ(look(*right), (Seen{FrameKind::test, "2001:2:0:64::c613:2 80 > 2001:2::2 5000", 63}));
 }
 
 TEST_F(GatewayTest, AMissingIpv4ChecksumIsComputedForIpv6) {

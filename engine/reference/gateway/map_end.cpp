@@ -12,7 +12,7 @@ MapEnd::MapEnd(const MapSettings& settings)
       stale_{settings.stale_binding},
       leak_{settings.leak_every} {}
 
-std::optional<Drop> MapEnd::open(UdpPacket& packet) const {
+std::optional<Drop> MapEnd::open(TransportPacket& packet) const {
   if (packet.family() != Family::ipv6) return Drop::foreign;
   const bool at_core = side() == Side::left;
   Endpoint subscriber = at_core ? packet.source() : packet.destination();
@@ -29,7 +29,7 @@ std::optional<Drop> MapEnd::open(UdpPacket& packet) const {
   return std::nullopt;
 }
 
-void MapEnd::close(UdpPacket& packet, Counters& counters) {
+void MapEnd::close(TransportPacket& packet, Counters& counters) {
   // All sequences must advance with every frame.
   const bool wrong = wrong_subscriber_.next();
   const bool stale = stale_.next();

@@ -8,7 +8,7 @@
 #include "reference/gateway/counters.hpp"
 #include "reference/gateway/sequences.hpp"
 #include "reference/gateway/settings.hpp"
-#include "reference/gateway/udp_packet.hpp"
+#include "reference/gateway/transport_packet.hpp"
 
 namespace natxy::reference {
 
@@ -23,10 +23,10 @@ class MapEnd {
 
   /// Translates a packet from this side. Native IPv6 remains as it is. Returns why a packet has to be dropped: it is no
   /// IPv6, or its subscriber's address is not that of its IPv4 address and port.
-  [[nodiscard]] std::optional<Drop> open(UdpPacket& packet) const;
+  [[nodiscard]] std::optional<Drop> open(TransportPacket& packet) const;
 
   /// Translates an IPv4 packet to this side; or with a fault whose turn it is, which is counted.
-  void close(UdpPacket& packet, Counters& counters);
+  void close(TransportPacket& packet, Counters& counters);
 
  private:
   MapSettings settings_;

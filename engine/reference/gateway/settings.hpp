@@ -55,6 +55,8 @@ struct TableTruth {
   std::uint64_t connection_burst = 64;
   std::uint64_t without_state_every = 0;
   double flow_cost = 0;
+  std::optional<double> lifetime_s;         // of an idle connection
+  std::optional<double> closed_lifetime_s;  // of a TCP connection that both sides have closed, or one has reset
   std::optional<double> tear_down_rate_cps;
   double clear_s = 0;
 };

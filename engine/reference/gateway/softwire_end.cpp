@@ -118,8 +118,8 @@ std::optional<Drop> SoftwireEnd::open(Frame& frame, uint128& subscriber) const {
   const uint128 destination = load_be128(outer->header.data() + 24);
   std::uint8_t* packet = frame.data + (outer->payload.data() - frame.data);
   frame = with_ethernet(frame, packet, inner->header.size() + inner->payload.size(), kEtherTypeIpv4);
-  const UdpPacket opened(frame);
-  if (opened.kind() != UdpPacket::Kind::udp) return std::nullopt;
+  const TransportPacket opened(frame);
+  if (opened.kind() != TransportPacket::Kind::plain) return std::nullopt;
   const bool at_core = side() == Side::left;
   const uint128 core = at_core ? destination : source;
   if (core != settings_.softwire.core) return Drop::wrong_softwire;
@@ -140,7 +140,7 @@ bool SoftwireEnd::is_bound(uint128 subscriber, Endpoint own) const {
   return subscriber == subscriber_of(softwire.subscribers, own);
 }
 
-Frame SoftwireEnd::close(const UdpPacket& packet, uint128 subscriber, Counters& counters,
+Frame SoftwireEnd::close(const TransportPacket& packet, uint128 subscriber, Counters& counters,
                          std::vector<std::uint8_t>& second) {
   const Turn turn = next_turn();
   Frame first = packet.frame();
@@ -191,7 +191,7 @@ SoftwireEnd::Turn SoftwireEnd::next_turn() {
           .option = option_.next()};
 }
 
-SoftwireEnd::Header SoftwireEnd::header_of(const UdpPacket& packet, uint128 subscriber, const Turn& turn) const {
+SoftwireEnd::Header SoftwireEnd::header_of(const TransportPacket& packet, uint128 subscriber, const Turn& turn) const {
   const bool from_edge = settings_.sends == Outer::from_edge;
   const Softwire& softwire = settings_.softwire;
   const Endpoint own = from_edge ? packet.source() : packet.destination();

@@ -9,7 +9,7 @@
 #include "reference/gateway/counters.hpp"
 #include "reference/gateway/sequences.hpp"
 #include "reference/gateway/settings.hpp"
-#include "reference/gateway/udp_packet.hpp"
+#include "reference/gateway/transport_packet.hpp"
 
 namespace natxy::reference {
 
@@ -32,7 +32,7 @@ class SoftwireEnd {
   /// Returns the frame of an IPv4 packet, put into a softwire; or with a fault whose turn it is, which is counted. The
   /// frame needs kGrowth free bytes before it. `subscriber`: its end of the softwire; 0: the one that follows from the
   /// rule. `second` gets the frame that follows if the packet leaves in two fragments.
-  Frame close(const UdpPacket& packet, uint128 subscriber, Counters& counters, std::vector<std::uint8_t>& second);
+  Frame close(const TransportPacket& packet, uint128 subscriber, Counters& counters, std::vector<std::uint8_t>& second);
 
  private:
   /// Says which faults it is the turn of.
@@ -56,7 +56,7 @@ class SoftwireEnd {
 
   [[nodiscard]] bool is_bound(uint128 subscriber, Endpoint own) const;
   [[nodiscard]] Turn next_turn();
-  [[nodiscard]] Header header_of(const UdpPacket& packet, uint128 subscriber, const Turn& turn) const;
+  [[nodiscard]] Header header_of(const TransportPacket& packet, uint128 subscriber, const Turn& turn) const;
   [[nodiscard]] Frame encapsulate(const Frame& frame, const Header& header) const;
 
   SoftwireSettings settings_;

@@ -252,6 +252,8 @@ def _table(config: ReferenceConfig) -> GatewayTable:
         tear_down_rate_cps=config.tear_down_rate,
         clear_s=config.clear_time,
         flow_cost=config.flow_cost,
+        lifetime_s=config.lifetime,
+        closed_lifetime_s=config.closed_lifetime,
     )
 
 

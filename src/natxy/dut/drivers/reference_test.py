@@ -87,6 +87,8 @@ def test_every_limit_and_fault_is_requested() -> None:
             "table_capacity": 5000, "table_policy": "lru", "connection_rate": "10k",
             "connection_burst": 9, "without_state_every": 11, "tear_down_rate": "1M", "clear_time": "5ms",
             "flow_cost": 0.5,
+            "lifetime": 30,
+            "closed_lifetime": 2,
             "port_choice": "random",
             "forward": faults,
         }
@@ -95,6 +97,7 @@ def test_every_limit_and_fault_is_requested() -> None:
     assert request["table"] == {
         "capacity": 5000, "when_full": "lru", "max_connection_rate_cps": 10_000, "connection_burst": 9,
         "without_state_every": 11, "tear_down_rate_cps": 1e6, "clear_s": 0.005, "flow_cost": 0.5,
+        "lifetime_s": 30, "closed_lifetime_s": 2,
     }  # fmt: skip
     truth = request["truth"]
     assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")

@@ -58,6 +58,9 @@ class GatewayTranslation(Message):
 
 
 class GatewayTable(Message):
+    """The connection table. `closed_lifetime_s` is the lifetime of TCP connections that both sides have closed, or one
+    has reset; by default it is `lifetime_s`. Without that, connections stay."""
+
     capacity: Annotated[int, Field(ge=1)]
     when_full: TablePolicy
     max_connection_rate_cps: float | None = None
@@ -66,6 +69,8 @@ class GatewayTable(Message):
     tear_down_rate_cps: float | None = None
     clear_s: float = 0.0
     flow_cost: float = 0.0
+    lifetime_s: float | None = None
+    closed_lifetime_s: float | None = None
 
 
 class GatewaySoftwire(Message):

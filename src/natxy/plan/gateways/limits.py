@@ -43,6 +43,8 @@ class LimitsModel(GatewayModel):
     """Number of connections that the table holds."""
     table_policy: TablePolicy = TablePolicy.KEEP
     """Treatment of a new connection by a full table: `keep`, `lru`, `early-drop` or `collapse`."""
+    lifetime: Annotated[Duration, Field(gt=0)] | None = None
+    """Time without a frame after which a connection expires; without it, connections stay."""
     tear_down_rate: AbsoluteRate | None = None
     """Connections deleted per second."""
     clear_time: Duration = 0.0

@@ -157,7 +157,6 @@ class ReferenceConfig(LimitsModel):
     polls: ClassVar[bool] = True
     serves_pairs: ClassVar[bool] = True
     is_probed: ClassVar[bool] = False
-    forwards_tcp: ClassVar[bool] = False
 
     driver: Literal["reference"] = "reference"
     mode: ReferenceMode = ReferenceMode.FORWARD
@@ -178,6 +177,8 @@ class ReferenceConfig(LimitsModel):
     """Connections set up at once above that rate."""
     without_state_every: Count | None = None
     """The frame of every n-th new connection is forwarded, but no state is kept."""
+    closed_lifetime: Duration | None = None
+    """Time after which a TCP connection expires that both sides have closed, or one has reset; default: `lifetime`."""
     port_choice: PortChoice = PortChoice.PRESERVE
     """Port of a new connection: `preserve`, the host's own if it is free, or `random`."""
     port_set: PortSetModel | None = None

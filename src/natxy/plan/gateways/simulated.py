@@ -83,8 +83,6 @@ class SimulatedConfig(LimitsModel):
     """Connections deleted per second."""
     clear_time: Duration = 0.01
     """Time to empty a table without connections."""
-    lifetime: Annotated[Duration, Field(gt=0)] | None = None
-    """Time without a frame after which a connection expires; without it, connections stay."""
     ignores_clear: bool = False
     """Keep all connections when the table is emptied, and say that this was done."""
     stalls: Stalls | None = None

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/gateway/udp_packet.hpp"
+#include "reference/gateway/transport_packet.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ std::uint16_t updated(std::uint16_t checksum, std::uint64_t before, std::uint64_
 
 }  // namespace
 
-UdpPacket::UdpPacket(const Frame& frame) : frame_{frame} {
+TransportPacket::TransportPacket(const Frame& frame) : frame_{frame} {
   if (frame.length < kEthernetBytes) {
     kind_ = Kind::malformed;
     return;
@@ -37,28 +37,35 @@ UdpPacket::UdpPacket(const Frame& frame) : frame_{frame} {
   if (!packet) return;
   family_ = packet->family;
   if (family_ == Family::ipv4 && !is_intact(checksum_of(packet->header.data(), packet->header.size()))) return;
-  if (packet->protocol != kProtocolUdp || packet->fragment) {
+  const bool udp = packet->protocol == kProtocolUdp;
+  if ((!udp && packet->protocol != kProtocolTcp) || packet->fragment) {
     kind_ = Kind::foreign;
     return;
   }
-  if (packet->payload.size() < kUdpBytes || load_be16(packet->payload.data() + 4) != packet->payload.size()) return;
+  protocol_ = udp ? Transport::udp : Transport::tcp;
+  if (packet->payload.size() < bytes_of(protocol_)) return;
+  if (udp && load_be16(packet->payload.data() + 4) != packet->payload.size()) return;
   ip_ = frame.data + kEthernetBytes;
-  udp_ = frame.data + (packet->payload.data() - frame.data);
-  udp_bytes_ = static_cast<std::uint16_t>(packet->payload.size());
-  kind_ = Kind::udp;
+  transport_ = frame.data + (packet->payload.data() - frame.data);
+  transport_bytes_ = static_cast<std::uint16_t>(packet->payload.size());
+  kind_ = Kind::plain;
 }
 
-std::uint8_t UdpPacket::hop_limit() const { return family_ == Family::ipv4 ? ip_[8] : ip_[7]; }
-
-Endpoint UdpPacket::source() const {
-  return {family_ == Family::ipv4 ? load_be32(ip_ + 12) : load_be128(ip_ + 8), load_be16(udp_)};
+std::uint8_t TransportPacket::tcp_flags() const {
+  return protocol_ == Transport::tcp ? transport_[13] : std::uint8_t{0};
 }
 
-Endpoint UdpPacket::destination() const {
-  return {family_ == Family::ipv4 ? load_be32(ip_ + 16) : load_be128(ip_ + 24), load_be16(udp_ + 2)};
+std::uint8_t TransportPacket::hop_limit() const { return family_ == Family::ipv4 ? ip_[8] : ip_[7]; }
+
+Endpoint TransportPacket::source() const {
+  return {family_ == Family::ipv4 ? load_be32(ip_ + 12) : load_be128(ip_ + 8), load_be16(transport_)};
 }
 
-void UdpPacket::decrement_hop_limit() {
+Endpoint TransportPacket::destination() const {
+  return {family_ == Family::ipv4 ? load_be32(ip_ + 16) : load_be128(ip_ + 24), load_be16(transport_ + 2)};
+}
+
+void TransportPacket::decrement_hop_limit() {
   if (family_ == Family::ipv6) {
     --ip_[7];
     return;
@@ -68,7 +75,7 @@ void UdpPacket::decrement_hop_limit() {
   store_raw(ip_ + 10, updated(load_raw<std::uint16_t>(ip_ + 10), before, checksum_of(ip_ + 8, 2)));
 }
 
-void UdpPacket::rewrite(const Endpoint& source, const Endpoint& destination) {
+void TransportPacket::rewrite(const Endpoint& source, const Endpoint& destination) {
   const std::uint64_t before = pseudo_sum();
   if (family_ == Family::ipv4) {
     const std::uint64_t addresses = checksum_of(ip_ + 12, 8);
@@ -77,67 +84,72 @@ void UdpPacket::rewrite(const Endpoint& source, const Endpoint& destination) {
   } else {
     put_endpoints(source, destination);
   }
-  update_udp_checksum(before);
+  update_checksum(before);
 }
 
-void UdpPacket::translate(const Endpoint& source, const Endpoint& destination) {
+void TransportPacket::translate(const Endpoint& source, const Endpoint& destination) {
   const std::uint64_t before = pseudo_sum();
   std::array<std::uint8_t, kEthernetBytes> ethernet{};
   std::copy_n(frame_.data, ethernet.size(), ethernet.begin());
   const std::uint8_t hops = hop_limit();
   // The traffic class or type of service is copied (RFC 7915 §4.1, §5.1).
   const std::uint8_t service = family_ == Family::ipv4 ? ip_[1] : static_cast<std::uint8_t>(load_be16(ip_) >> 4 & 0xFF);
-  const bool unsummed = load_raw<std::uint16_t>(udp_ + 6) == 0;
+  const bool unsummed = lacks_checksum();
 
   family_ = family_ == Family::ipv4 ? Family::ipv6 : Family::ipv4;
-  ip_ = udp_ - ip_bytes(family_);
-  frame_ = {ip_ - kEthernetBytes, kEthernetBytes + ip_bytes(family_) + udp_bytes_};
+  ip_ = transport_ - ip_bytes(family_);
+  frame_ = {ip_ - kEthernetBytes, kEthernetBytes + ip_bytes(family_) + transport_bytes_};
   std::ranges::copy(ethernet, frame_.data);
   std::fill_n(ip_, ip_bytes(family_), std::uint8_t{0});
   if (family_ == Family::ipv4) {
-    const std::size_t total = kIpv4Bytes + udp_bytes_;
+    const std::size_t total = kIpv4Bytes + transport_bytes_;
     store_be16(frame_.data + 12, kEtherTypeIpv4);
     ip_[0] = 0x45;
     ip_[1] = service;
     store_be16(ip_ + 2, static_cast<std::uint16_t>(total));
     if (total > kMayFragment) store_be16(ip_ + 6, kIpv4DontFragment);
     ip_[8] = hops;
-    ip_[9] = kProtocolUdp;
+    ip_[9] = number_of(protocol_);
   } else {
     store_be16(frame_.data + 12, kEtherTypeIpv6);
     store_be32(ip_, (6U << 28) | (std::uint32_t{service} << 20));
-    store_be16(ip_ + 4, udp_bytes_);
-    ip_[6] = kProtocolUdp;
+    store_be16(ip_ + 4, transport_bytes_);
+    ip_[6] = number_of(protocol_);
     ip_[7] = hops;
   }
   put_endpoints(source, destination);
   if (family_ == Family::ipv4) store_raw(ip_ + 10, ip_checksum(checksum_of(ip_, kIpv4Bytes)));
   if (unsummed) {
     // IPv6 requires the checksum that was optional in IPv4 (RFC 7915 §4.5).
-    const std::uint64_t pseudo = pseudo_sum() - checksum_of(udp_, 4) + __builtin_bswap16(udp_bytes_) +
-                                 __builtin_bswap16(std::uint16_t{kProtocolUdp});
-    store_raw(udp_ + 6, udp_checksum(pseudo + checksum_of(udp_, udp_bytes_)));
+    const std::uint64_t pseudo = pseudo_sum() - checksum_of(transport_, 4) + __builtin_bswap16(transport_bytes_) +
+                                 __builtin_bswap16(std::uint16_t{number_of(protocol_)});
+    store_raw(checksum(), udp_checksum(pseudo + checksum_of(transport_, transport_bytes_)));
   } else {
-    update_udp_checksum(before);
+    update_checksum(before);
   }
 }
 
-void UdpPacket::spoil_checksum() {
-  const std::uint16_t right = load_raw<std::uint16_t>(udp_ + 6);
+void TransportPacket::spoil_checksum() {
+  const std::uint16_t right = load_raw<std::uint16_t>(checksum());
   // 0 would mean no checksum.
   const auto wrong = static_cast<std::uint16_t>(right ^ 0x0101);
-  store_raw(udp_ + 6, wrong == 0 ? std::uint16_t{0x0202} : wrong);
+  store_raw(checksum(), wrong == 0 ? std::uint16_t{0x0202} : wrong);
 }
 
-void UdpPacket::remove_checksum() { store_raw(udp_ + 6, std::uint16_t{0}); }
+void TransportPacket::remove_checksum() { store_raw(checksum(), std::uint16_t{0}); }
 
-/// Returns the sum of the addresses and ports, which the UDP checksum covers.
-std::uint64_t UdpPacket::pseudo_sum() const {
+/// Returns whether a UDP datagram has no checksum (RFC 768).
+bool TransportPacket::lacks_checksum() const {
+  return protocol_ == Transport::udp && load_raw<std::uint16_t>(checksum()) == 0;
+}
+
+/// Returns the sum of the addresses and ports, which the checksum of the datagram or segment covers.
+std::uint64_t TransportPacket::pseudo_sum() const {
   const std::uint64_t addresses = family_ == Family::ipv4 ? checksum_of(ip_ + 12, 8) : checksum_of(ip_ + 8, 32);
-  return addresses + checksum_of(udp_, 4);
+  return addresses + checksum_of(transport_, 4);
 }
 
-void UdpPacket::put_endpoints(const Endpoint& source, const Endpoint& destination) {
+void TransportPacket::put_endpoints(const Endpoint& source, const Endpoint& destination) {
   if (family_ == Family::ipv4) {
     store_be32(ip_ + 12, static_cast<std::uint32_t>(source.address));
     store_be32(ip_ + 16, static_cast<std::uint32_t>(destination.address));
@@ -145,14 +157,14 @@ void UdpPacket::put_endpoints(const Endpoint& source, const Endpoint& destinatio
     store_be128(ip_ + 8, source.address);
     store_be128(ip_ + 24, destination.address);
   }
-  store_be16(udp_, source.port);
-  store_be16(udp_ + 2, destination.port);
+  store_be16(transport_, source.port);
+  store_be16(transport_ + 2, destination.port);
 }
 
-void UdpPacket::update_udp_checksum(std::uint64_t sum_before) {
-  const std::uint16_t checksum = load_raw<std::uint16_t>(udp_ + 6);
-  if (checksum == 0) return;
-  store_raw(udp_ + 6, never_zero(updated(checksum, sum_before, pseudo_sum())));
+void TransportPacket::update_checksum(std::uint64_t sum_before) {
+  if (lacks_checksum()) return;
+  const std::uint16_t right = updated(load_raw<std::uint16_t>(checksum()), sum_before, pseudo_sum());
+  store_raw(checksum(), protocol_ == Transport::udp ? never_zero(right) : right);
 }
 
 }  // namespace natxy::reference
