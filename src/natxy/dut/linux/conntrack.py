@@ -26,7 +26,8 @@ class ConntrackTable:
     """Sets the table's sizes and timeouts, counts its entries and empties it.
 
     `maximum` and `hash_size` are in entries and exist once for the whole machine. Timeouts are in seconds and belong to
-    a network namespace. None leaves a setting unchanged.
+    a network namespace. None leaves a setting unchanged. Those of TCP are pairs of a state, as the kernel names it, and
+    its timeout.
 
     `networks` are those of the test traffic. A table counts as empty even if it holds a few connections of the DUT's
     own, such as the one that manages it.
@@ -43,11 +44,16 @@ class ConntrackTable:
         hash_size: int | None = None,
         udp_timeout_s: int | None = None,
         udp_stream_timeout_s: int | None = None,
+        tcp_timeouts_s: Iterable[tuple[str, int]] = (),
     ) -> None:
         self._transport = transport
         self._networks = tuple(networks)
         self._sizes = {"buckets": hash_size, "max": maximum}
-        self._timeouts = {"udp_timeout": udp_timeout_s, "udp_timeout_stream": udp_stream_timeout_s}
+        self._timeouts = {
+            "udp_timeout": udp_timeout_s,
+            "udp_timeout_stream": udp_stream_timeout_s,
+            **{f"tcp_timeout_{state}": timeout_s for state, timeout_s in tcp_timeouts_s},
+        }
 
     def apply(self) -> None:
         """Sets the sizes and timeouts. DutError when the DUT's kernel refuses."""

@@ -33,6 +33,7 @@ class MadeUpDut:
             "net.netfilter.nf_conntrack_buckets": 1024,
             "net.netfilter.nf_conntrack_udp_timeout": 30,
             "net.netfilter.nf_conntrack_udp_timeout_stream": 120,
+            "net.netfilter.nf_conntrack_tcp_timeout_established": 432_000,
             "net.netfilter.nf_conntrack_count": 0,
         }
         self.flushes = 0
@@ -81,10 +82,13 @@ def test_a_description_holds_nothing_that_changes_by_itself(tmp_path: Path) -> N
 def test_timeouts_are_set_and_given_back(tmp_path: Path) -> None:
     dut = MadeUpDut(tmp_path)
     before = dict(dut.sysctls)
-    table = ConntrackTable(dut, NETWORKS, udp_timeout_s=300, udp_stream_timeout_s=600)
+    table = ConntrackTable(
+        dut, NETWORKS, udp_timeout_s=300, udp_stream_timeout_s=600, tcp_timeouts_s=[("established", 900)]
+    )
     table.apply()
     assert table.describe()["net.netfilter.nf_conntrack_udp_timeout"] == "300"
     assert table.describe()["net.netfilter.nf_conntrack_udp_timeout_stream"] == "600"
+    assert table.describe()["net.netfilter.nf_conntrack_tcp_timeout_established"] == "900"
     table.remove()
     assert dut.sysctls == before
 

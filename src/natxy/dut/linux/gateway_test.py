@@ -54,10 +54,12 @@ class MadeUpDut:
 
 
 def applied(dut: MadeUpDut) -> NftablesGateway:
-    config = NftablesConfig(conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8)
+    config = NftablesConfig(
+        conntrack_max=5, hash_size=6, udp_timeout_s=7, udp_stream_timeout_s=8, tcp_timeouts_s={"close": 9}
+    )
     gateway = NftablesGateway(config, dut, DutInterfaces("a", "b"), ADDRESSES)
     gateway.apply()
-    assert [*dut.sysctls.values()] == ["6", "5", "7", "8", "1", "1"]
+    assert [*dut.sysctls.values()] == ["6", "5", "7", "8", "9", "1", "1"]
     return gateway
 
 

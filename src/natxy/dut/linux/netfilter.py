@@ -75,6 +75,7 @@ class NetfilterGateway(LinuxGateway[ConntrackT]):
             hash_size=self.config.hash_size,
             udp_timeout_s=self.config.udp_timeout_s,
             udp_stream_timeout_s=self.config.udp_stream_timeout_s,
+            tcp_timeouts_s=self.config.tcp_timeouts_s.items(),
         )
 
     def install(self) -> None:

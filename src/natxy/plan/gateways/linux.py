@@ -39,6 +39,10 @@ _FIRST_WINDOW: Final = 128
 _MOST_TAKEN: Final = 0.8
 # proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
 _LifetimeS = Annotated[int, Field(ge=1, le=2_147_483)]
+# As the kernel names them.
+_TcpState = Literal[
+    "syn_sent", "syn_recv", "established", "fin_wait", "close_wait", "last_ack", "time_wait", "close"
+]  # fmt: skip
 
 
 class KernelModel(NeighborsModel):
@@ -72,6 +76,8 @@ class ConntrackModel(NeighborsModel):
     """Lifetime of a connection without a reply, nf_conntrack_udp_timeout."""
     udp_stream_timeout_s: _LifetimeS | None = None
     """Lifetime of a connection that had a reply, nf_conntrack_udp_timeout_stream."""
+    tcp_timeouts_s: dict[_TcpState, _LifetimeS] = Field(default={})
+    """Lifetimes of idle connections of TCP by their state, such as {established: 600}, nf_conntrack_tcp_timeout_…."""
 
     @field_validator("hash_size")
     @classmethod
