@@ -78,6 +78,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
         "frames of old subscribers passed to the end, forward, reverse; frames of new subscribers were lost to the end",
     ),
     ("port-set", {"rate": 1000, "port_set": PORT_SET}, SHARED, True, "in 1 of 63 ranges: the first one alone"),
+    (
+        "tcp-connection-rate", {"connections": 1000, "search": SEARCH, "protocol": "tcp"}, {"forwarding_fps": 1e6},
+        True,
+        "at least this",
+    ),
+    ("churn", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
+    ("ageing", {"connections": 100, "rate": 1000, "longest": 1}, {}, True, "all connections were kept"),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),
 ]  # fmt: skip
 

@@ -469,7 +469,7 @@ class Experiment(PlanModel):
         shared = self.procedure.most_connections is not None
         connections = own if shared else self.pair_count * own
         drains_s = self.pair_count * timing.drain if shared else timing.drain
-        phase1_s = connections / rate_fps + drains_s
+        phase1_s = connections / rate_fps + self.procedure.life_s(self.protocol) + drains_s
         if self.alpha is None:
             return phase1_s
         return phase1_s + connections / (self.alpha * rate_fps) + drains_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from natxy.plan.experiment import Experiment
@@ -37,20 +38,31 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
 
     A search for a table's capacity needs it for as many connections as it may try.
     """
-    pairs = experiment.pair_count
+    pairs, procedure = experiment.pair_count, experiment.procedure
     # Pairs share those that a search for the capacity tries.
     connections = pairs * experiment.connections if experiment.connections else _most_tried(experiment)
     if connections is None:
         return None
     sized = experiment.model_copy(update={"connections": experiment.connections or connections})
+    if experiment.search:
+        connections = procedure.most_at_once(connections, experiment.search.max_rate, experiment.protocol)
     return TableNeed(
         connections,
         pairs * sized.left_endpoints,
         pairs * sized.right_endpoints,
-        sized.longest_trial_s(phase1_fps),
+        _longest_wait_s(sized, phase1_fps),
         hosts=pairs * sized.addresses.left_hosts.size,
         remote_hosts=pairs * sized.addresses.right_hosts.size,
     )
+
+
+def _longest_wait_s(experiment: Experiment, phase1_fps: float | None) -> float:
+    """Returns the longest time for which a connection has to be kept without a frame."""
+    protocol = experiment.protocol
+    ages_s = [0.0, *(step.age_s for step in experiment.procedure.life(protocol))]
+    if len(ages_s) == 1:
+        return experiment.longest_trial_s(phase1_fps)
+    return max(later - earlier for earlier, later in pairwise(ages_s))
 
 
 def _most_tried(experiment: Experiment) -> int | None:

@@ -28,6 +28,10 @@ RFC_NETWORKS: Final = 256
 # What a gateway's queues hold may be a notable part of such a trial.
 _SHORT_S: Final = 1.0
 
+_OF_LIVES: Final = (
+    "The segments of a connection follow each other at fixed times, each carries data, and no segment is sent again: a "
+    "host with a TCP of its own answers as soon as it can."
+)
 _OF_PROTOCOL: Final = {
     Protocol.UDP: "Connections are UDP, and results need not carry over to TCP.",
     Protocol.TCP: "All connections take a step of TCP's handshake before any takes the next, every segment carries "
@@ -89,7 +93,8 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
         yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
             if experiment.protocol == Protocol.TCP or Protocol.TCP not in protocols:
-                yield limitation(_OF_PROTOCOL[experiment.protocol])
+                lives = experiment.protocol == Protocol.TCP and experiment.procedure.life(Protocol.TCP)
+                yield limitation(_OF_LIVES if lives else _OF_PROTOCOL[experiment.protocol])
             yield from _unchecked_table(experiment)
     yield from _tolerated_losses(by_frames)
     yield from _few_networks(plan.experiments)

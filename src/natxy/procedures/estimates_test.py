@@ -28,7 +28,17 @@ CLOSE: Final = (0.8, 1.4)
 EXACT: Final = (1.0, 1.0)
 ERRORS: Final = {
     **dict.fromkeys(
-        ("throughput", "ndr-pdr", "overload", "burst", "connection-rate", "validated-connection-rate", "binding-check"),
+        (
+            "throughput",
+            "ndr-pdr",
+            "overload",
+            "burst",
+            "connection-rate",
+            "validated-connection-rate",
+            "binding-check",
+            "tcp-connection-rate",
+            "churn",
+        ),
         BY_LOSS,
     ),
     **dict.fromkeys(("frame-loss-rate", "back-to-back", "table-capacity"), CLOSE),

@@ -38,6 +38,9 @@ FLOWS: Final = 1001
 MAXIMUM: Final = 800_000
 BURST: Final = 64
 PARTIAL_LOSS: Final = 0.02
+LIFETIME_S: Final = 0.001
+LONGEST_S: Final = 5.0
+AGEING: Final = 500
 PORT_SET: Final = {"psid": 1, "psid_length": 8}
 
 GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
@@ -281,6 +284,33 @@ def port_set(gateway: SimulatedConfig) -> Figures:
     }
 
 
+def tcp_connection_rate(gateway: SimulatedConfig) -> Figures:
+    """Each connection has seven segments, of all of which the gateway forwards so many."""
+    return {"rate": found(min(gateway.connection_rate_fps, gateway.forwarding_fps / 7))}
+
+
+def churn(gateway: SimulatedConfig) -> Figures:
+    """Each connection has four frames, and is then idle until it expires."""
+    rate = min(gateway.connection_rate_fps, gateway.forwarding_fps / 4)
+    forward_ns, reverse_ns = (
+        pytest.approx(least + gateway.delay_spread_ns / 2, abs=1 + gateway.delay_spread_ns / PERIOD)
+        for least in (gateway.forward_delay_ns, gateway.reverse_delay_ns)
+    )
+    return {
+        "rate": found(rate),
+        "entries": None,
+        "expected_entries": pytest.approx(min(20_000, rate * (0.006 + LIFETIME_S)), rel=0.02),
+        "delay_new": forward_ns,
+        "delay_old": reverse_ns if gateway.reverse_delay_ns > gateway.forward_delay_ns else forward_ns,
+    }
+
+
+def ageing(gateway: SimulatedConfig) -> Figures:
+    assert gateway.lifetime
+    near = pytest.approx(gateway.lifetime, abs=1.1 * LONGEST_S / AGEING)
+    return dict.fromkeys(("lifetime", "youngest_gone", "oldest_kept"), near)
+
+
 def tcp_goodput(gateway: SimulatedConfig) -> Figures:
     """Two frames with a segment each are followed by one that acknowledges both."""
     both_bps = gateway.forwarding_fps * 2 / 3 * 8 * 1448
@@ -354,6 +384,19 @@ TRUTHS: Final[dict[str, Truth]] = {
         port_set,
         {"procedure": {"name": "port-set", "port_set": PORT_SET}, "rate": 1000},
         {"port_set": st.just(PORT_SET), "first_range_only": st.booleans(), "ports_outside": st.integers(0, 20)},
+    ),
+    "tcp-connection-rate": Truth(tcp_connection_rate, {"connections": 20_000, "protocol": "tcp"}),
+    "churn": Truth(
+        churn,
+        {
+            "procedure": {"name": "churn", "step": 0.001, "age": 0.005, "lifetime": LIFETIME_S},
+            "connections": 20_000,
+        },
+    ),
+    "ageing": Truth(
+        ageing,
+        {"procedure": {"name": "ageing", "longest": LONGEST_S}, "connections": AGEING, "rate": 1000},
+        {"lifetime": st.floats(min_value=0.5, max_value=LONGEST_S - 1)},
     ),
     "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
 }  # fmt: skip

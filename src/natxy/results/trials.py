@@ -23,6 +23,7 @@ class TrialKind(StrEnum):
     ACK = "ack"
     VALIDATE = "validate"
     TRAFFIC = "traffic"
+    LIVES = "lives"
 
 
 KIND_WORDS: Final = {
@@ -31,11 +32,12 @@ KIND_WORDS: Final = {
     TrialKind.ACK: "ACK",
     TrialKind.VALIDATE: "validation",
     TrialKind.TRAFFIC: "traffic",
+    TrialKind.LIVES: "lives of connections",
 }
 
 
-MAKING: Final = frozenset({TrialKind.PHASE1, TrialKind.SYN_ACK, TrialKind.ACK})
-"""The kinds of trials that make connections: one for UDP, and the three steps of a handshake for TCP."""
+MAKING: Final = frozenset({TrialKind.PHASE1, TrialKind.SYN_ACK, TrialKind.ACK, TrialKind.LIVES})
+"""The kinds of trials that make connections: one for UDP, the three steps of a handshake for TCP, and whole lives."""
 
 
 def trial_title(kind: TrialKind, rate_fps: float) -> str:

@@ -35,4 +35,7 @@ TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "binding-check": softwires.binding_check,
     "binding-churn": softwires.binding_churn,
     "port-set": connections.port_set,
+    "tcp-connection-rate": connections.tcp_connection_rate,
+    "churn": connections.churn,
+    "ageing": connections.ageing,
 }

@@ -14,6 +14,8 @@ from natxy.plan.model.units import Unit, format_duration
 CAPACITY: Final = 3000
 CLEAR_S: Final = 0.02
 TEAR_DOWN_S: Final = 0.5
+LIFETIME_S: Final = 2.0
+CLOSED_S: Final = 0.5
 
 # A command to the gateway is timed by the program that sends it.
 COMMAND_S: Final = 0.01
@@ -67,6 +69,32 @@ def table_capacity(scale: Scale) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def tcp_connection_rate(scale: Scale) -> Iterator[Case]:
+    yield _connecting("tcp-connection-rate", "TCP connections opened, used and closed", scale, protocol="tcp")
+
+
+def churn(scale: Scale) -> Iterator[Case]:
+    yield _connecting("churn", "Connections that come and go", scale, lifetime=LIFETIME_S)
+
+
+def ageing(scale: Scale) -> Iterator[Case]:
+    """A probe is due at least every so often, and so near to it a lifetime is known."""
+    longest_s, connections = 2 * LIFETIME_S, 200
+    apart_s = longest_s / connections
+    for name, title, lifetime_s, tried in (
+        ("ageing", "Idle connections", LIFETIME_S, {"procedure": {"name": "ageing", "longest": longest_s}}),
+        (
+            "ageing-closed", "Idle connections of TCP that both sides closed", CLOSED_S,
+            {"procedure": {"name": "ageing", "state": "closed", "longest": longest_s}, "protocol": "tcp"},
+        ),
+    ):  # fmt: skip
+        yield Case(
+            name, title, {"mode": "nat", "lifetime": LIFETIME_S, "closed_lifetime": CLOSED_S},
+            {"connections": connections, "rate": scale.connections_cps, **tried},
+            {"lifetime": within(lifetime_s, apart_s, f"probes are {format_duration(apart_s)} apart")},
+        )  # fmt: skip
+
+
 def port_set(scale: Scale) -> Iterator[Case]:
     """The gateway keeps the ports of the host, of which 1,024 are in the set and a quarter as many are not."""
     ports = {"psid": 32, "psid_length": 6, "offset": 0}
@@ -90,12 +118,14 @@ def port_set(scale: Scale) -> Iterator[Case]:
     )  # fmt: skip
 
 
-def _connecting(procedure: str, title: str, scale: Scale) -> Case:
-    """Returns a search on a gateway that establishes the scale's connections per second."""
+def _connecting(procedure: str, title: str, scale: Scale, *, lifetime: float | None = None, **tried: object) -> Case:
+    """Returns a search on a gateway that establishes the scale's connections per second; `tried` has further fields of
+    the experiment."""
     rate_cps = scale.connections_cps
+    gateway = {"mode": "nat", "connection_rate": rate_cps, "connection_burst": scale.buffer(rate_cps)}
     return Case(
-        procedure, title, {"mode": "nat", "connection_rate": rate_cps, "connection_burst": scale.buffer(rate_cps)},
-        {"procedure": procedure, "connections": scale.connections, "search": scale.search(rate_cps)},
+        procedure, title, gateway if lifetime is None else gateway | {"lifetime": lifetime},
+        {"procedure": procedure, "connections": scale.connections, "search": scale.search(rate_cps), **tried},
         {"rate": _highest_connection_rate(scale)},
     )  # fmt: skip
 

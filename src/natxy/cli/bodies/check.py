@@ -152,7 +152,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     if pool := addresses.pool:
         yield f"public addresses {pool[0]} to {pool[-1]}"
     if experiment.rate:
-        yield f"at {_known(experiment.rate, Unit.FPS)} per direction"
+        unit = experiment.procedure.rate_unit
+        yield f"at {_known(experiment.rate, unit)}{' per direction' if unit == Unit.FPS else ''}"
     repeated = experiment.repeat.text
     yield f"{_search(experiment, experiment.search)}; {repeated}" if experiment.search else repeated
     if experiment.baseline:

@@ -342,14 +342,18 @@ class TrialRequest(Message):
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
     as it can when that has passed or is None. The result's `began_ns` says when it did.
 
-    If its streams have the role `phase1`, the trial is phase 1 of RFC 9693 (§4.2): frame i of a stream opens connection
-    i, which the responder enters into the state table of the stream's pair, where it replaces those of before. Each
-    stream has a pair of its own, and a `selection`: with `enumerate`, its flow space has at least as many flows as the
-    stream has frames; with `random`, several frames may use one connection, of which each fills an entry. `list_ports`
-    requests the source ports with which connections arrived.
+    If its first streams have the role `phase1`, the trial is phase 1 of RFC 9693 (§4.2): frame i of such a stream opens
+    connection i, which the responder enters into the state table of the stream's pair, where it replaces those of
+    before. Each of these streams has a pair of its own, and a `selection`: with `enumerate`, its flow space has at
+    least as many flows as the stream has frames; with `random`, several frames may use one connection, of which each
+    fills an entry. `list_ports` requests the source ports with which connections arrived.
+
+    Behind the stream of phase 1 of their pair, streams of the kinds `connections` and `replies` use the connections
+    that the trial itself makes, `start_s` later: in the order `increasing`, frame i is for connection i. A reply whose
+    connection has not arrived when the reply is due is not sent, but counted as `absent` and lost.
     """
 
-    streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=4 * MOST_PAIRS)]
+    streams: Annotated[list[StreamSpec], Field(min_length=1, max_length=8 * MOST_PAIRS)]
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False

@@ -161,7 +161,8 @@ class Silence(Message):
 class StreamResult(Message):
     """The counters of one stream.
 
-    `planned` are the frames of the request, or those sent if the trial ended early. `received` counts distinct frames;
+    `planned` are the frames of the request, or those sent if the trial ended early. `absent` frames were not sent,
+    because the connections that they reply to had not arrived. `received` counts distinct frames;
     `lost` is planned − received. `timed_out` distinct frames arrived after the
     stream's `frame_timeout_s`: they count as lost, but their delays are known, and they are neither `first_lost` nor
     `last_lost`. `corrupt` frames have the tester's signature and a wrong checksum or length. `misrouted` frames arrived
@@ -175,6 +176,7 @@ class StreamResult(Message):
     role: StreamRole
     planned: Whole
     sent: Whole
+    absent: Whole = 0
     unsent: Whole
     received: Whole
     lost: Whole

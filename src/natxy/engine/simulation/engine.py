@@ -18,6 +18,7 @@ from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
 from natxy.engine.messages.requests import StreamKind, StreamSpec, TrialRequest
 from natxy.engine.messages.results import (
+    ArrivedFrame,
     Cause,
     Pacing,
     PortUse,
@@ -30,6 +31,7 @@ from natxy.engine.messages.results import (
 from natxy.engine.simulation.delays import SimulatedDelays
 from natxy.engine.simulation.dut import SimulatedDut
 from natxy.engine.simulation.expiry import Made, expired
+from natxy.engine.simulation.lives import Lives
 from natxy.engine.simulation.losses import (
     Carried,
     Outage,
@@ -112,7 +114,8 @@ class SimulatedEngine:
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         if request.phase1:
-            return self._establish(request, on_progress)
+            lives = [*Lives.of(request.streams)]
+            return self._live(request, lives, on_progress) if lives[0].steps else self._establish(request, on_progress)
         if request.streams[0].role == StreamRole.VALIDATION:
             return self._validate(request, on_progress)
         result = self._carry(self._as_offered(request), on_progress)
@@ -168,6 +171,35 @@ class SimulatedEngine:
         if request.list_ports:
             update["sources"] = self._sources(sum(received))
         return result.model_copy(update=update)
+
+    def _live(self, request: TrialRequest, lives: Sequence[Lives], on_progress: OnProgress) -> TrialResult:
+        """Opens connections, each of which has further frames in the same trial."""
+        config, lifetime_s = self._dut.config, self._dut.config.lifetime
+        self._dut.begin_trial(request.seed, request.streams)
+        carried = self._dut.forwarded(sum(stream.rate_fps for stream in request.streams))
+        offered = sum(each.at_once(lifetime_s) for each in lives)
+        passed, kept = self._dut.connect(offered, sum(each.opening.rate_fps for each in lives))
+        arrived: dict[str, int] = {}
+        ends: dict[str, dict[str, object]] = {}
+        for each in lives:
+            opened = int(each.opening.frames * carried * passed / offered)
+            arrived[each.opening.name] = _arrived(opened, config.forward_loss_ratio)
+            for stream, first_gone in each.expired(lifetime_s):
+                ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
+                received = _arrived(int(min(first_gone, stream.frames * kept / offered) * carried), ratio)
+                arrived[stream.name] = received
+                first_lost = lost_frame(stream, received) if received < stream.frames else None
+                last = ArrivedFrame(sequence=received - 1, due_s=lost_frame(stream, received - 1).due_s)
+                ends[stream.name] = {"first_lost": first_lost, "last_arrived": last if received else None}
+                if stream.kind == StreamKind.REPLIES:
+                    ends[stream.name]["absent"] = each.opening.frames - arrived[each.opening.name]
+        found = self._result([(stream, arrived[stream.name]) for stream in request.streams], request, on_progress)
+        streams = [
+            self._with_delays(stream, result, histogram=False).model_copy(update=ends.get(stream.name, {}))
+            for stream, result in zip(request.streams, found.streams, strict=True)
+        ]
+        established = sum(arrived[each.opening.name] for each in lives)
+        return found.model_copy(update={"streams": streams, "established": established})
 
     def _sources(self, connections: int) -> SourceSpread | None:
         """Returns the ports of connections, which get those of the gateway's port set in turn; None without a set."""

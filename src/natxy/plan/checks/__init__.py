@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_addresses
 from natxy.plan.checks.gateway import check_gateway
+from natxy.plan.checks.lives import check_lives
 from natxy.plan.checks.pairs import check_pairs
 from natxy.plan.checks.port_sets import check_port_set
 from natxy.plan.checks.procedure import check_bindings, check_counter, check_hosts, check_procedure, check_softwire
@@ -34,6 +35,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from check_addresses(plan, own, experiment, location)
     yield from check_pairs(plan, experiment, location)
     yield from check_port_set(experiment, location)
+    yield from check_lives(plan.testbed, experiment, location)
     yield from check_softwire(experiment, location)
     yield from check_bindings(experiment, location)
     yield from check_counter(plan.testbed, experiment, location)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from natxy.plan.frames.mix import sizes_text
 from natxy.plan.frames.sizes import SMALLEST_FRAME
@@ -29,13 +30,36 @@ class Form(StrEnum):
 
 
 class Segment(StrEnum):
-    """Says what the TCP segments of a stream are for (RFC 9293 §3.5): the three of a handshake, of which `ack` is also
-    sent later, and `answer`, which the responder sends over an established connection."""
+    """Says what the TCP segments of a stream are for (RFC 9293 §3.5, §3.6): the three of a handshake, of which `ack` is
+    also sent later; `answer`, which the responder sends over an established connection; the three by which one side
+    closes first; and the initiator's `reset`."""
 
     SYN = "syn"
     SYN_ACK = "syn-ack"
     ACK = "ack"
     ANSWER = "answer"
+    INITIATOR_FIN = "initiator-fin"
+    RESPONDER_FIN_ACK = "responder-fin-ack"
+    INITIATOR_LAST_ACK = "initiator-last-ack"
+    RESPONDER_FIN = "responder-fin"
+    INITIATOR_FIN_ACK = "initiator-fin-ack"
+    RESPONDER_LAST_ACK = "responder-last-ack"
+    RESET = "reset"
+
+    @property
+    def of_initiator(self) -> bool:
+        """True if the initiator sends it."""
+        return self in _OF_INITIATOR
+
+
+_OF_INITIATOR: Final = {
+    Segment.SYN,
+    Segment.ACK,
+    Segment.INITIATOR_FIN,
+    Segment.INITIATOR_LAST_ACK,
+    Segment.INITIATOR_FIN_ACK,
+    Segment.RESET,
+}
 
 
 class Protocol(StrEnum):

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, Self, get_args
 
 from pydantic import Field, field_validator
 
+from natxy.plan.frames.forms import Protocol, Segment
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import AbsoluteRate, Duration, Unit
 from natxy.plan.procedures.figures import Figure
@@ -16,6 +17,17 @@ OF_NETWORK_FLOWS: Final = frozenset({
     "directions", "flows", "pairs", "start_interval", "connections", "phase1_rate", "phase1_loss", "background",
 })  # fmt: skip
 """Names the fields of traffic that may be of several network flows (RFC 8219 §10)."""
+
+
+class LifeStep(NamedTuple):
+    """A frame that each connection has in the trial that opens it, `age_s` after its first one.
+
+    The segment says which side sends it, and with `protocol: tcp` what it is. Reports have the `name`.
+    """
+
+    name: str
+    segment: Segment
+    age_s: float
 
 
 class ProcedureDeclaration(PlanModel):
@@ -56,6 +68,9 @@ class ProcedureDeclaration(PlanModel):
     """The title of the experiment's `rate` in a report. A title other than "Rate" means that trials run at another
     rate, which is then reported too."""
 
+    rate_unit: ClassVar[Unit] = Unit.FPS
+    """The unit of the experiment's `rate`."""
+
     reports_mean: ClassVar[bool] = False
     """True if the RFC asks for the mean of the repetitions, which is then reported beside their median."""
 
@@ -76,6 +91,9 @@ class ProcedureDeclaration(PlanModel):
 
     counts_instructions: ClassVar[bool] = False
     """True if the DUT counts the procedure's figures itself, so that the tester's frames do not show them."""
+
+    needs_tcp: ClassVar[bool] = False
+    """True if it measures what only connections of TCP have."""
 
     sustained: ClassVar[bool] = False
     """True if the rate must not depend on the length of trials, so that a queue which grows is a failure."""
@@ -135,6 +153,19 @@ class ProcedureDeclaration(PlanModel):
     def frame_timeout_s(self) -> float | None:
         """The time after which a frame counts as lost; None if it may arrive until the end of the drain."""
         return None
+
+    def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
+        """Returns the frames that a connection has in the trial that opens it, in their order, without its first."""
+        return ()
+
+    def life_s(self, protocol: Protocol) -> float:
+        """Returns the time from a connection's first frame to its last one in the trial that opens it."""
+        steps = self.life(protocol)
+        return steps[-1].age_s if steps else 0.0
+
+    def most_at_once(self, connections: int, rate_fps: float, protocol: Protocol) -> int:
+        """Returns how many of the connections opened at a rate the gateway has at once."""
+        return connections
 
     def traffic_s(self, trial_s: float) -> float:
         """Returns how long the traffic of a trial lasts, given the timing's `trial`."""

@@ -21,4 +21,11 @@ def test_a_field_s_unit_is_what_its_type_says() -> None:
 
 def test_only_rates_that_a_gateway_must_sustain_limit_its_backlog() -> None:
     sustained = {name for name, declaration in DECLARATIONS.items() if declaration.sustained}
-    assert sustained == {"throughput", "ndr-pdr", "connection-rate", "validated-connection-rate"}
+    assert sustained == {
+        "throughput",
+        "ndr-pdr",
+        "connection-rate",
+        "validated-connection-rate",
+        "tcp-connection-rate",
+        "churn",
+    }

@@ -23,6 +23,9 @@ MORE_IS_BETTER = {
     "binding-check": {"spoofed", "rate_alone", "rate_beside"},
     "binding-churn": {"bindings"},
     "port-set": {"connections", "several", "ports", "ranges"},
+    "tcp-connection-rate": {"rate"},
+    "churn": {"rate"},
+    "ageing": {"lifetime", "youngest_gone", "oldest_kept"},
     "tcp-goodput": {"goodput", "line_share"},
 }
 LESS_IS_BETTER = {
@@ -48,6 +51,7 @@ LESS_IS_BETTER = {
         "new_whole",
     },
     "port-set": {"outside"},
+    "churn": {"delay_new", "delay_old"},
     "tcp-goodput": {"retransmits"},
 }
 

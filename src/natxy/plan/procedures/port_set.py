@@ -36,6 +36,7 @@ class PortSetConfig(ProcedureDeclaration):
     )
     step_unit: ClassVar = Unit.CONNECTIONS
     rate_title: ClassVar = "Rate of new connections"
+    rate_unit: ClassVar = Unit.CPS
     takes: ClassVar = frozenset({"rate"})
     stateful: ClassVar = True
     counts_connections: ClassVar = True

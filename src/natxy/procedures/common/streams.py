@@ -30,6 +30,7 @@ from natxy.plan.model.addresses import LinkPair, MapDomain
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.terms import Family, Order
 from natxy.plan.model.traffic import ActiveConnections, Directions
+from natxy.plan.procedures.base import LifeStep
 
 # Other tasks take a core for about this long, which delays single frames and says nothing about the queue.
 LEAST_BACKLOG_S: Final = 0.005
@@ -157,6 +158,32 @@ def _limits(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, An
         "max_loss_ratio": _tolerated(experiment, side),
         "max_backlog_s": allowed_backlog_s(experiment, experiment.connections / rate_fps),
     }
+
+
+def lives_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
+    """Requests the connections of some pairs of interfaces, which share the rate equally, and in the same trial the
+    further frames that the procedure has for each, all of whose losses count as those of the first frames do."""
+    opened = establish_request(experiment, rate_fps, seed, *pairs)
+    steps = experiment.procedure.life(experiment.protocol)
+    lives = [_live(experiment, stream, step) for stream in opened.streams for step in steps]
+    return opened.model_copy(update={"streams": [*opened.streams, *lives]})
+
+
+def _live(experiment: Experiment, opening: StreamSpec, step: LifeStep) -> StreamSpec:
+    """Returns the stream of a step in the lives of the connections that a stream opens."""
+    side = Side.LEFT if step.segment.of_initiator else Side.RIGHT
+    return StreamSpec(
+        name=_named(step.name, opening.pair),
+        source=side,
+        pair=opening.pair,
+        kind=StreamKind.CONNECTIONS if side == Side.LEFT else StreamKind.REPLIES,
+        frame=_frame(experiment, side, step.segment),
+        rate_fps=opening.rate_fps,
+        frames=opening.frames,
+        start_s=step.age_s,
+        order=Order.INCREASING,
+        **_limits(experiment, opening.rate_fps, side),
+    )
 
 
 def first_reply_request(experiment: Experiment, rate_fps: float, seed: int) -> TrialRequest:

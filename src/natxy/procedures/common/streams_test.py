@@ -20,6 +20,7 @@ from natxy.procedures.common.spoofing import spoofed
 from natxy.procedures.common.streams import (
     ack_request,
     establish_request,
+    lives_request,
     neighbors_request,
     syn_ack_request,
     traffic_request,
@@ -64,6 +65,18 @@ def test_segments_of_tcp_come_from_the_side_that_sends_them() -> None:
     ):
         (stream,) = request(nat, 1000, 7).streams
         assert (stream.frame.segment, stream.kind, stream.frames) == (segment, kind, 60_000)
+
+
+def test_each_connection_has_its_life_in_the_trial_that_opens_it() -> None:
+    own = NAT | {"procedure": {"name": "tcp-connection-rate", "step": 0.1, "close": "reset"}, "protocol": "tcp"}
+    opening, *steps = lives_request(experiment(**own), 1000, 7).streams
+    assert (opening.role, opening.frame.segment) == (StreamRole.PHASE1, Segment.SYN)
+    assert [step.frame.segment for step in steps] == [Segment.SYN_ACK, Segment.ACK, Segment.ANSWER, Segment.RESET]
+    assert [step.start_s for step in steps] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert [step.kind for step in steps] == 2 * [StreamKind.REPLIES, StreamKind.CONNECTIONS]
+    for step in steps:
+        assert (step.rate_fps, step.frames, step.order) == (opening.rate_fps, opening.frames, Order.INCREASING)
+        assert step.source == (Side.RIGHT if step.kind == StreamKind.REPLIES else Side.LEFT)
 
 
 @pytest.mark.parametrize(("directions", "side"), [("forward", Side.LEFT), ("reverse", Side.RIGHT)])

@@ -60,7 +60,7 @@ def conditions(experiment: ExperimentRecord) -> dict[str, str]:
         "Four-tuples": _four_tuples(planned),
         "Connections that may be missing (non-RFC)": wording.number(planned.left_out or None),
         "Phase 1 rate": _known_rate(experiment, "phase1_rate", Unit.CPS),
-        declaration.rate_title: _known_rate(experiment, "rate", Unit.FPS),
+        declaration.rate_title: _known_rate(experiment, "rate", declaration.rate_unit),
         "Rate sent": _rate_sent(experiment),
         "Validation rate": wording.ABSENT if planned.alpha is None else f"α = {planned.alpha:g} of the rate",
         "Duration of a trial's traffic": _trial_duration(planned),

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what is said of plans whose connections cannot have all their frames in the trial that opens them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from natxy.plan.checks.port_sets_test import problems
+
+SEARCH = {"min_rate": "1k", "max_rate": "10k", "error": "10%"}
+NAT = {"driver": "nftables", "udp_timeout_s": 120}
+
+
+def told(**fields: Any) -> dict[str, str]:
+    """Returns the problems of an experiment on a NAT, but for that of a `rate` which its procedure does not take."""
+    found = problems(**{"gateway": NAT} | fields)
+    return {place: text for place, text in found.items() if place != "rate"}
+
+
+def test_closing_needs_tcp() -> None:
+    own = {"procedure": "tcp-connection-rate", "connections": "1k", "search": SEARCH}
+    assert told(protocol="tcp", **own) == {}
+    found = told(protocol="udp", **own)
+    assert "tcp-connection-rate opens and closes connections of TCP; give `protocol: tcp`" in found["protocol"]
+
+
+@pytest.mark.parametrize(
+    ("procedure", "connections", "place", "words"),
+    [
+        ({"age": "90ms"}, "50k", "procedure.age", "expected at least 100 ms: raise `age`, or lower `step`"),
+        ({"lifetime": "10s"}, "50k", "connections", "give at least 110,500, or lower the search's `max_rate`"),
+        ({"lifetime": "3s"}, "50k", "", ""),
+    ],
+)
+def test_churn_lets_old_connections_expire(procedure: dict[str, Any], connections: str, place: str, words: str) -> None:
+    found = told(procedure={"name": "churn", **procedure}, connections=connections, search=SEARCH)
+    assert ({place} if place else set()) == set(found)
+    assert words in found.get(place, "")
+
+
+def test_a_table_has_to_hold_the_connections_alive_at_once() -> None:
+    small = {"driver": "nftables", "conntrack_max": 45_000, "udp_timeout_s": 120}
+    own = {"connections": "50k", "search": SEARCH, "gateway": small}
+    assert "conntrack_max" in next(iter(told(procedure="churn", **own)))
+    assert "gateway.conntrack_max" not in told(procedure={"name": "churn", "lifetime": "3s"}, **own)
+
+
+@pytest.mark.parametrize(
+    ("procedure", "protocol", "place", "words"),
+    [
+        ({"state": "closed"}, "udp", "procedure.state", "cannot be left closed; expected opened or replied or used"),
+        ({"state": "closed"}, "tcp", "", ""),
+        ({"longest": "1s"}, "udp", "procedure.longest", "opening 20,000 connections at 20 kcps takes longer"),
+    ],
+)
+def test_connections_age_in_a_state_that_they_have(
+    procedure: dict[str, Any], protocol: str, place: str, words: str
+) -> None:
+    found = told(procedure={"name": "ageing", **procedure}, protocol=protocol, connections="20k")
+    assert ({place} if place else set()) == set(found)
+    assert words in found.get(place, "")
+
+
+def test_idle_times_may_be_longer_than_a_lifetime() -> None:
+    short = {"driver": "nftables", "udp_timeout_s": 5}
+    assert told(procedure={"name": "ageing", "longest": "1000s"}, connections="1k", gateway=short) == {}

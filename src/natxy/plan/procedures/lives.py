@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that are opened, used and closed while others are: of TCP (RFC 3511 §5.3, RFC 9411 §7.2), and of any kind
+in a table whose old connections go as new ones come."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.model.units import Duration, Unit
+from natxy.plan.procedures.base import LifeStep, ProcedureDeclaration
+from natxy.plan.procedures.figures import Figure
+
+Closing = Literal["initiator", "responder", "reset"]
+
+_SEGMENTS_OF_CLOSING = {
+    "initiator": (Segment.INITIATOR_FIN, Segment.RESPONDER_FIN_ACK, Segment.INITIATOR_LAST_ACK),
+    "responder": (Segment.RESPONDER_FIN, Segment.INITIATOR_FIN_ACK, Segment.RESPONDER_LAST_ACK),
+    "reset": (Segment.RESET,),
+}
+
+
+def closing_segments(closing: Closing) -> tuple[Segment, ...]:
+    """Returns the segments that close a connection of TCP, or reset it."""
+    return _SEGMENTS_OF_CLOSING[closing]
+
+
+class LivesDeclaration(ProcedureDeclaration):
+    """Declares a search for the highest rate of connections of which each has further frames in the same trial."""
+
+    step: Annotated[Duration, Field(gt=0, le=10)] = 0.05
+    """Time from a connection's frame to the next, longer than the gateway delays a frame."""
+    close: Closing = "initiator"
+    """Side whose FIN closes a TCP connection first, or `reset` for an RST of the initiator."""
+
+    step_unit: ClassVar = Unit.CPS
+    stateful: ClassVar = True
+    timed: ClassVar = False
+    sustained: ClassVar = True
+    takes: ClassVar = frozenset({"search", "connections", "pairs", "loss_tolerance"})
+
+    def _following(self, age_s: float, *segments: Segment, prefix: str = "") -> list[LifeStep]:
+        """Returns the steps in which these segments follow each other, the first at this age of a connection."""
+        return [LifeStep(f"{prefix}{each}", each, age_s + number * self.step) for number, each in enumerate(segments)]
+
+
+class TcpConnectionRateConfig(LivesDeclaration):
+    name: Literal["tcp-connection-rate"] = "tcp-connection-rate"
+
+    list_position: ClassVar = 570
+    summary: ClassVar = "the highest rate of TCP connections, each opened, used and closed (RFC 3511 §5.3)"
+    figures: ClassVar = (Figure("rate", "Maximum TCP connection rate", Unit.CPS),)
+    needs_tcp: ClassVar = True
+
+    def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
+        segments = (Segment.SYN_ACK, Segment.ACK, Segment.ANSWER, *closing_segments(self.close))
+        return tuple(self._following(self.step, *segments))
+
+
+class ChurnConfig(LivesDeclaration):
+    name: Literal["churn"] = "churn"
+    age: Annotated[Duration, Field(gt=0)] = 1.0
+    """Time after which each connection is used again, in both directions, at least three steps."""
+    lifetime: Annotated[Duration, Field(gt=0)] | None = None
+    """Time for which the gateway keeps an idle connection, from which follows how many there are at once."""
+
+    list_position: ClassVar = 580
+    summary: ClassVar = "the highest rate of new connections while old ones expire, the table in steady state"
+    figures: ClassVar = (
+        Figure("rate", "Highest rate of connections that come and go", Unit.CPS),
+        Figure("entries", "Connections that the gateway counted at the end", Unit.CONNECTIONS, of_tester=True),
+        Figure("expected_entries", "Connections alive at the end", Unit.CONNECTIONS, of_tester=True),
+        Figure("delay_new", "Median delay of frames that open a connection", Unit.NS),
+        Figure("delay_old", "Median delay of frames of older connections", Unit.NS),
+    )
+
+    def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
+        if protocol == Protocol.UDP:
+            return (
+                LifeStep("reply", Segment.ANSWER, self.step),
+                LifeStep("later frame", Segment.ACK, self.age),
+                LifeStep("later reply", Segment.ANSWER, self.age + self.step),
+            )
+        used = self._following(self.age, Segment.ACK, Segment.ANSWER, prefix="later ")
+        closed = self._following(self.age + 2 * self.step, *closing_segments(self.close))
+        return (*self._following(self.step, Segment.SYN_ACK, Segment.ACK), *used, *closed)
+
+    def is_later(self, step: LifeStep) -> bool:
+        """Returns true for a frame of an older connection."""
+        return step.age_s >= self.age
+
+    def alive(self, connections: int, rate_fps: float, protocol: Protocol) -> float | None:
+        """Returns how many of the connections opened at a rate are alive when the last one has been used; None if the
+        lifetime is unknown."""
+        if self.lifetime is None:
+            return None
+        return min(float(connections), rate_fps * (self.life_s(protocol) + self.lifetime))
+
+    def most_at_once(self, connections: int, rate_fps: float, protocol: Protocol) -> int:
+        alive = self.alive(connections, rate_fps, protocol)
+        return connections if alive is None else round(alive)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The highest rate of connections that come and go: of TCP (RFC 3511 §5.3, RFC 9411 §7.2), and of any kind in a table
+in steady state.
+
+All connections are opened at a rate R. A fixed time later each has its next frame, from the side whose turn it is, and
+so on to its last. The rate passes if every frame of every connection arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from natxy.engine.messages.common import StreamRole
+from natxy.engine.messages.results import StreamResult, Verdict
+from natxy.plan.experiment import Experiment
+from natxy.plan.procedures.lives import ChurnConfig, TcpConnectionRateConfig
+from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.lives import live
+from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
+from natxy.procedures.common.repetition import Repetition
+from natxy.procedures.common.steps import search_rate
+from natxy.results.trials import TrialRecord
+
+
+class TcpConnectionRate(Procedure[TcpConnectionRateConfig]):
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        return search_rate(repetition, lambda attempt: live(repetition, attempt))
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return _trial_s(experiment)
+
+
+class Churn(Procedure[ChurnConfig]):
+    def measure(self, repetition: Repetition) -> ProcedureResult:
+        found = search_rate(repetition, lambda attempt: live(repetition, attempt))
+        rate_fps = found.figures["rate"]
+        passed = _passed_at(repetition.trials, rate_fps)
+        steady = self._steady(repetition.experiment, passed) if passed else dict.fromkeys(self._further())
+        return replace(found, figures={**found.figures, **steady})
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        return _trial_s(experiment)
+
+    def _further(self) -> list[str]:
+        return [figure.name for figure in self.config.figures if figure != self.config.headline()]
+
+    def _steady(self, experiment: Experiment, passed: TrialRecord) -> dict[str, float | None]:
+        """Returns what a trial that passed says of the table, and of frames of new and old connections."""
+        assert experiment.connections is not None
+        connections = experiment.pair_count * experiment.connections
+        later = tuple(step.name for step in self.config.life(experiment.protocol) if self.config.is_later(step))
+        old = [stream for stream in passed.result.streams if stream.name.startswith(later)]
+        new = [stream for stream in passed.result.streams if stream.role == StreamRole.PHASE1]
+        counts = passed.dut_counts
+        return {
+            "entries": counts.connections if counts else None,
+            "expected_entries": self.config.alive(connections, passed.step_rate, experiment.protocol),
+            "delay_new": _delay_ns(new),
+            "delay_old": _delay_ns(old),
+        }
+
+
+def _passed_at(trials: Sequence[TrialRecord], rate_fps: float | None) -> TrialRecord | None:
+    """Returns the last trial that passed at a rate."""
+    passed = (trial for trial in reversed(trials) if trial.verdict == Verdict.PASS and trial.step_rate == rate_fps)
+    return next(passed, None)
+
+
+def _delay_ns(streams: Iterable[StreamResult]) -> float | None:
+    """Returns the median delay of the stream with the longest; None if no delay is known."""
+    return max((float(stream.delay.median_ns) for stream in streams if stream.delay), default=None)
+
+
+def _trial_s(experiment: Experiment) -> float:
+    """Returns about how long a trial lasts at the middle of the search."""
+    assert experiment.connections is not None
+    assert experiment.search is not None
+    opened_s = experiment.pair_count * experiment.connections / experiment.search.middle_rate
+    life_s = experiment.procedure.life_s(experiment.protocol)
+    return TRIAL_OVERHEAD_S + opened_s + life_s + experiment.timing.expected_drain_s

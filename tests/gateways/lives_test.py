@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests whole lives of connections through a NAT of the kernel, whose own tracking judges every segment."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from scapy.layers.inet import TCP
+from scapy.packet import Packet
+
+from natxy.engine.messages.results import Verdict
+from natxy.plan.experiment import Experiment
+from natxy.procedures.common.streams import lives_request
+from natxy.results.records import RunRecord, State
+from tests.support import needs
+from tests.support.capture import Direction, captured
+from tests.support.captured_frames import has_right_checksums, signature_of
+from tests.support.chains import experiment_of, set_up
+from tests.support.measured_runs import measured_run
+from tests.support.nat_bed import all_arrived, all_captured, patiently
+from tests.support.undisturbed import repeated
+
+pytestmark = [*needs.LAB, needs.programs("nft", "conntrack")]
+
+CONNECTIONS: Final = 200
+STRICT: Final = (
+    "table inet strict { chain one { type filter hook forward priority 0; ct state invalid counter drop; }; }"
+)
+# Longer than a busy machine keeps a frame waiting.
+STEP_S: Final = 0.3
+FLAGS: Final = {
+    "initiator": ["S", "SA", "PA", "PA", "FA", "FA", "A"],
+    "responder": ["S", "SA", "PA", "PA", "FA", "FA", "A"],
+    "reset": ["S", "SA", "PA", "PA", "RA"],
+}
+FROM_LEFT: Final = {
+    "initiator": [True, False, True, False, True, False, True],
+    "responder": [True, False, True, False, False, True, False],
+    "reset": [True, False, True, False, True],
+}
+
+
+def lives(close: str, family: str) -> Experiment:
+    return experiment_of(
+        gateway="nftables", protocol="tcp", family=family, connections=CONNECTIONS,
+        procedure={"name": "tcp-connection-rate", "close": close, "step": STEP_S},
+        search={"min_rate": "1k", "max_rate": "2k", "error": "100%"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(
+    ("close", "state"), [("initiator", "TIME_WAIT"), ("responder", "TIME_WAIT"), ("reset", "CLOSE")]
+)
+@repeated
+def test_the_kernel_sees_connections_opened_used_and_closed(
+    close: str, state: str, family: str, tmp_path: Path
+) -> None:
+    experiment = lives(close, family)
+    with set_up(experiment, tmp_path) as (lab, gateway, engine):
+        lab.transport.run(["nft", STRICT])
+        gateway.clear()
+        request = patiently(lives_request(experiment, 1000.0, 7))
+        namespace = lab.dut_namespaces[0]
+        with (
+            captured(namespace, lab.interfaces.left, Direction.IN) as from_left,
+            captured(namespace, lab.interfaces.right, Direction.IN) as from_right,
+        ):
+            result = engine.run_trial(request)
+        all_arrived(result)
+        states = lab.transport.run(["conntrack", "-L", "-p", "tcp", "-f", family]).stdout.splitlines()
+        refused = lab.transport.run(["nft", "list", "chain", "inet", "strict", "one"]).stdout
+        counted = gateway.count()
+    assert result.verdict == Verdict.PASS, result.reason
+    assert result.established == CONNECTIONS
+    assert [stream.received for stream in result.streams] == len(FLAGS[close]) * [CONNECTIONS]
+    all_captured([*from_left, *from_right], len(FLAGS[close]) * CONNECTIONS)
+    assert counted == CONNECTIONS
+    assert sum(f" {state} " in each for each in states) == CONNECTIONS
+    assert "invalid counter packets 0" in refused
+    by_stream = {
+        number: [frame for frame in (*from_left, *from_right) if signature_of(frame).stream == number]
+        for number in range(len(FLAGS[close]))
+    }
+    for number, frames in by_stream.items():
+        assert {str(frame[TCP].flags) for frame in frames} == {FLAGS[close][number]}
+        assert sorted(signature_of(frame).sequence for frame in frames) == [*range(CONNECTIONS)]
+        assert all(has_right_checksums(frame) for frame in frames)
+        sender = from_left if FROM_LEFT[close][number] else from_right
+        assert all(frame in sender for frame in frames[:3])
+    acknowledges_what_was_sent([frames[0] for frames in by_stream.values()], FROM_LEFT[close])
+
+
+def acknowledges_what_was_sent(life: list[Packet], from_left: list[bool]) -> None:
+    """Follows a connection as its two ends do (RFC 9293 §3.4): each segment acknowledges all that has arrived."""
+    expected: dict[bool, int] = {}
+    for segment, left in zip(life, from_left, strict=True):
+        tcp = segment[TCP]
+        if left not in expected:
+            expected[left] = tcp.seq
+        data = len(tcp.payload)
+        repeats = str(tcp.flags) == "A"
+        assert tcp.seq == expected[left] - (data + 1 if repeats else 0)
+        if "A" in str(tcp.flags):
+            assert tcp.ack == expected[not left]
+        if not repeats:
+            expected[left] += data + ("S" in str(tcp.flags)) + ("F" in str(tcp.flags))
+
+
+def test_steps_follow_each_other_at_their_ages() -> None:
+    steps = lives("initiator", "ipv4").procedure.life(lives("initiator", "ipv4").protocol)
+    assert [later.age_s - earlier.age_s for earlier, later in pairwise(steps)] == pytest.approx(5 * [STEP_S])
+
+
+def late(run: RunRecord) -> str:
+    """Returns why a trial was not what it should be: the machine kept the tester or the gateway from its core."""
+    return ", ".join(each.reason for each in run.experiments if each.state != State.DONE)
+
+
+@repeated
+def test_lifetimes_are_those_that_the_kernel_is_told(tmp_path: Path) -> None:
+    gateway = {
+        "driver": "nftables", "udp_timeout_s": 3, "udp_stream_timeout_s": 5,
+        "tcp_timeouts_s": {"syn_sent": 2, "established": 3, "time_wait": 2, "close": 1},
+    }  # fmt: skip
+    expected = {
+        ("udp", "opened"): 3, ("udp", "replied"): 3, ("udp", "used"): 5, ("tcp", "opened"): 2, ("tcp", "used"): 3,
+        ("tcp", "closed"): 2, ("tcp", "reset"): 1,
+    }  # fmt: skip
+    fields: dict[str, Any] = {"gateway": gateway, "connections": 120, "rate": "1k"}
+    plan = {
+        "name": "p",
+        "repeat": 1,
+        "timing": {"preset": "lab", "max_pause": "100ms", "overrun_floor": "100ms"},
+        "experiments": [
+            {
+                "name": f"{protocol}-{state}", "protocol": protocol, **fields,
+                "procedure": {"name": "ageing", "state": state, "longest": 7},
+            }
+            for protocol, state in expected
+        ],
+    }  # fmt: skip
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan))
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
+    found = {each.name: each.repetitions[0].figures["lifetime"] for each in run.experiments}
+    # A probe comes every 50 ms, and the kernel rounds a lifetime up to a tick.
+    assert found == {
+        f"{protocol}-{state}": pytest.approx(lifetime_s, abs=0.12) for (protocol, state), lifetime_s in expected.items()
+    }
+
+
+@repeated
+def test_connections_come_and_go_in_a_table_that_holds_only_some(tmp_path: Path) -> None:
+    """A table that cannot hold all connections at once is enough for those that are alive."""
+    plan = {
+        "name": "p",
+        "repeat": 1,
+        "timing": {"preset": "lab", "max_pause": "20ms", "overrun_floor": "20ms"},
+        "experiments": [
+            {
+                "name": "churn",
+                "gateway": {"driver": "nftables", "udp_timeout_s": 1, "udp_stream_timeout_s": 1},
+                "procedure": {"name": "churn", "lifetime": "1s", "age": "500ms"},
+                "connections": 12_000,
+                "search": {"min_rate": "1k", "max_rate": "2k", "error": "100%"},
+                "max_invalid": 10,
+            }
+        ],
+    }
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan))
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
+    [repetition] = run.experiments[0].repetitions
+    assert repetition.figures["rate"] == 2000
+    assert repetition.figures["expected_entries"] == pytest.approx(2000 * 1.55)
+    # The kernel looks for entries that have expired every now and then.
+    entries = repetition.figures["entries"]
+    assert entries is not None
+    assert 2000 <= entries <= 12_000
