@@ -53,6 +53,7 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
         _longest_wait_s(sized, phase1_fps),
         hosts=pairs * sized.addresses.left_hosts.size,
         remote_hosts=pairs * sized.addresses.right_hosts.size,
+        protocol=experiment.protocol,
     )
 
 
@@ -216,16 +217,17 @@ def foreseen_refusals(plan: ResolvedPlan) -> dict[str, list[str]]:
 def _short_lives(hop: HopNeed) -> Iterator[Shortfall]:
     gateway, longest_s = hop.gateway, hop.need.longest_trial_s
     longest, enough = format_duration(longest_s), int(longest_s) + 1
-    for field, timeout_s in gateway.lifetimes_s.items():
+    planned, usual = gateway.lifetimes_of(hop.need.protocol)
+    for field, timeout_s in planned.items():
         if timeout_s <= longest_s:
             yield Shortfall(
-                ("gateway", *hop.at, field),
+                ("gateway", *hop.at, *field.split(".")),
                 True,
                 f"entries would end after {timeout_s} s, but the longest trial takes {longest}; set {field} to at "
                 f"least {enough}, ask for fewer connections, or raise the lowest rate at which they are made",
             )
-    for field, timeout_s in gateway.usual_lifetimes_s.items():
-        if field not in gateway.lifetimes_s and timeout_s <= longest_s:
+    for field, timeout_s in usual.items():
+        if timeout_s <= longest_s:
             text = f"connections live {timeout_s} s unless the DUT was set up otherwise, but the longest trial takes "
             yield Shortfall(("gateway", *hop.at, field), False, f"{text}{longest}; set {field} to at least {enough}")
 

@@ -102,6 +102,14 @@ def test_a_capacity_needs_time_and_ports_for_the_most_connections_it_tries_but_n
     resolve(plan_of(own | {"gateway": small}))
 
 
+def test_connections_of_tcp_need_timeouts_of_tcp() -> None:
+    own = RATE | {"protocol": "tcp", "gateway": {"driver": "nftables", "conntrack_max": "8M", "udp_timeout_s": 1}}
+    resolve(plan_of(own))
+    gateway = own["gateway"] | {"tcp_timeouts_s": {"syn_sent": 60, "established": 3600, "time_wait": 1}}
+    (said,) = problems(own | {"gateway": gateway})
+    assert "tcp_timeouts_s.syn_sent: entries would end after 60 s, but the longest trial" in said
+
+
 def test_a_port_for_each_address_and_port_on_the_left() -> None:
     left = {"left_hosts": {"first": "2001:2:0:1::2", "last": "2001:2:0:1::1:2", "low_bit": 16}}
     many = {"source": "1024-65535", "destination": "1000-1099"}

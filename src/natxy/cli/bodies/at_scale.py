@@ -48,7 +48,7 @@ def _cells(plan: ResolvedPlan, experiment: Experiment, others: Mapping[str, Expe
         missing = _NONE if all(hop.tables_are_known for hop in hops) else _UNKNOWN
         yield f"{need.connections:,}"
         yield format_duration(need.longest_trial_s)
-        lifetime_s = _least((hop.lifetimes_s, hop.usual_lifetimes_s) for hop in hops)
+        lifetime_s = _least(hop.lifetimes_of(need.protocol) for hop in hops)
         yield missing if lifetime_s is None else f"{lifetime_s[0]}{lifetime_s[1]:,} s"
         yield from (f"{count:,}" for count in found) if (found := ports(experiment, need)) else [missing] * 2
         size = _least((hop.table_sizes, hop.usual_table_sizes) for hop in hops)

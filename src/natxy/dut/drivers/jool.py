@@ -14,6 +14,7 @@ from natxy.dut.linux import jool_instance
 from natxy.dut.linux.gateway import LinuxGateway
 from natxy.dut.linux.jool_instance import MOST_SESSIONS, JoolInstance
 from natxy.errors import DutError, PlanError
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.base import FIRST_PORT, LAST_PORT, TableNeed
 from natxy.plan.gateways.jool import JoolConfig, JoolSiitConfig
 from natxy.plan.gateways.linux import KernelModel
@@ -90,7 +91,9 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         }
 
     def check(self, need: TableNeed) -> None:
-        check_lifetime(need, self.config.udp_timeout_s, entries="sessions", setting="udp_timeout_s")
+        # Jool keeps established connections of TCP for two hours and opening ones for four minutes (RFC 6146 §4).
+        if need.protocol == Protocol.UDP:
+            check_lifetime(need, self.config.udp_timeout_s, entries="sessions", setting="udp_timeout_s")
 
     def clear(self) -> None:
         """Removes the instance with all its sessions and bindings, and creates it again."""
@@ -105,9 +108,9 @@ class JoolGateway(JoolTranslator[JoolConfig]):
         )
 
     def count(self) -> int:
-        """Returns the number of UDP sessions, counted on the DUT: a list of a million has 60 MB."""
-        shown = f"jool -i {_INSTANCE} session display --udp --numeric --csv --no-headers"
-        argv = ["sh", "-c", f"{shown} | wc -l"]
+        """Returns the number of sessions of UDP and TCP, counted on the DUT: a list of a million has 60 MB."""
+        shown = f"jool -i {_INSTANCE} session display --numeric --csv --no-headers"
+        argv = ["sh", "-c", f"{{ {shown} --udp; {shown} --tcp; }} | wc -l"]
         return self.transport.run(argv, timeout_s=table_timeout_s(MOST_SESSIONS)).number()
 
     def _pool4(self, translation: Translation) -> list[tuple[IPv4Network, str]]:

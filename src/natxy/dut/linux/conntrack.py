@@ -14,11 +14,18 @@ from typing import ClassVar
 from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.transport.base import Transport
 from natxy.errors import DutError, PlanError
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.base import TableNeed
+from natxy.plan.gateways.linux import USUAL_TCP_LIFETIMES_S
 from natxy.plan.model.addresses import IPNetwork
 
 _PREFIX = "net.netfilter.nf_conntrack_"
 _MOST_OWN_ENTRIES = 1000
+# The settings of lifetimes by their sysctls.
+_LIFETIMES = {
+    Protocol.UDP: {"udp_timeout": "udp_timeout_s", "udp_timeout_stream": "udp_stream_timeout_s"},
+    Protocol.TCP: {f"tcp_timeout_{state}": f"tcp_timeouts_s.{state}" for state in USUAL_TCP_LIFETIMES_S},
+}
 COUNT_PATH = "/proc/sys/net/netfilter/nf_conntrack_count"
 
 
@@ -97,8 +104,8 @@ class ConntrackTable:
     def check(self, need: TableNeed) -> None:
         """Checks as `Gateway.check` does. Values that the plan does not set are read from the DUT."""
         self.check_size(need.connections)
-        for name, option in (("udp_timeout", "udp_timeout_s"), ("udp_timeout_stream", "udp_stream_timeout_s")):
-            timeout_s = self._in_force(name, self._timeouts[name])
+        for name, option in _LIFETIMES[need.protocol].items():
+            timeout_s = self._in_force(name, self._timeouts.get(name))
             check_lifetime(need, timeout_s, entries="connections", timeout=f"nf_conntrack_{name}", setting=option)
 
     def check_size(self, connections: int) -> None:

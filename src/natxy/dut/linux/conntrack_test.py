@@ -11,6 +11,7 @@ from natxy.dut.linux.conntrack import ConntrackTable
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.sysctls import OwnSysctls
 from natxy.errors import DutError, PlanError
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.base import TableNeed
 from natxy.system.ledger import Ledger
 from natxy.system.machine_sysctls import MachineSysctls
@@ -33,6 +34,8 @@ class MadeUpDut:
             "net.netfilter.nf_conntrack_buckets": 1024,
             "net.netfilter.nf_conntrack_udp_timeout": 30,
             "net.netfilter.nf_conntrack_udp_timeout_stream": 120,
+            "net.netfilter.nf_conntrack_tcp_timeout_syn_sent": 120,
+            "net.netfilter.nf_conntrack_tcp_timeout_syn_recv": 60,
             "net.netfilter.nf_conntrack_tcp_timeout_established": 432_000,
             "net.netfilter.nf_conntrack_count": 0,
         }
@@ -130,6 +133,14 @@ def test_check_takes_what_the_plan_sets_before_what_the_dut_has(tmp_path: Path) 
     with pytest.raises(PlanError, match="udp_stream_timeout_s to at least 201"):
         ConntrackTable(dut, NETWORKS, maximum=5000, udp_timeout_s=201).check(need)
     ConntrackTable(dut, NETWORKS, maximum=5000, udp_timeout_s=201, udp_stream_timeout_s=201).check(need)
+
+
+def test_connections_of_tcp_need_timeouts_of_tcp(tmp_path: Path) -> None:
+    need = TableNeed(connections=5, endpoints=5, remote_endpoints=1, longest_trial_s=90, protocol=Protocol.TCP)
+    dut = MadeUpDut(tmp_path)
+    with pytest.raises(PlanError, match=r"tcp_timeouts_s.syn_recv to at least 91"):
+        ConntrackTable(dut, NETWORKS).check(need)
+    ConntrackTable(dut, NETWORKS, tcp_timeouts_s=[("syn_recv", 91)]).check(need)
 
 
 def test_a_table_is_empty_that_holds_only_connections_of_the_duts_own(tmp_path: Path) -> None:

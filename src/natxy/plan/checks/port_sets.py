@@ -43,7 +43,8 @@ def _check_lifetimes(experiment: Experiment, made_s: float, at: Location) -> Ite
     again."""
     longest_s = made_s + 2 * experiment.timing.drain
     for hop in experiment.gateway.hops:
-        for field, timeout_s in {**hop.usual_lifetimes_s, **hop.lifetimes_s}.items():
+        planned, usual = hop.lifetimes_of(experiment.protocol)
+        for field, timeout_s in {**usual, **planned}.items():
             if timeout_s <= longest_s:
                 text = (
                     f"at this rate the connections are made and asked for replies within {format_duration(longest_s)}, "

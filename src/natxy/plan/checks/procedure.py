@@ -14,6 +14,7 @@ from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.procedures.frame_cost import FrameCostConfig
 from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.memif import MemifConfig
 from natxy.plan.testbeds.vm import VmConfig
 from natxy.plan.written import ExperimentPlan
 
@@ -147,9 +148,9 @@ def check_hosts(testbed: TestbedConfig, experiment: Experiment, location: Locati
     if any(box.is_played for box in experiment.gateway.boxes):
         text = f"the hosts of {procedure.name} play no box of a chain; give a gateway in place of `tester`"
         yield Problem((*location, "gateway"), text)
-    if not experiment.gateway.forwards_tcp:
-        text = f"{experiment.gateway.driver} forwards only UDP, and the hosts of {procedure.name} use TCP; choose "
-        yield Problem((*location, "gateway"), text + "another gateway")
+    if isinstance(testbed, MemifConfig):
+        text = f"the hosts of {procedure.name} need network interfaces of the kernel, and {testbed.kind!r} has none; "
+        yield Problem((*location, "procedure"), f"{text}use a lab")
     if not testbed.has_gateway:
         text = f"{procedure.name} measures a gateway, and the testbed {testbed.kind!r} has none; use a lab"
         yield Problem((*location, "procedure"), text)

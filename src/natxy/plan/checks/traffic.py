@@ -103,14 +103,6 @@ def _check_segments(experiment: Experiment, location: Location) -> Iterator[Prob
     elif experiment.softwire or experiment.map_domain:
         text = "the tester plays the other end of a softwire or of MAP-T with UDP only; give `protocol: udp`"
         yield Problem(protocol, text)
-    elif experiment.connections and not all(hop.counts_tcp for hop in experiment.gateway.hops):
-        text = (
-            f"natxy cannot count the TCP connections of {experiment.gateway.driver}; choose another gateway, such as "
-        )
-        yield Problem(protocol, text + "nftables, or give `protocol: udp`")
-    elif not experiment.gateway.forwards_tcp:
-        text = f"{experiment.gateway.driver} forwards only UDP; choose another gateway, or give `protocol: udp`"
-        yield Problem(protocol, text)
 
 
 def _check_line(experiment: Experiment, location: Location) -> Iterator[Problem]:

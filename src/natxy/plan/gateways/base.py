@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 
 from natxy.addressing.embedding import LENGTHS
 from natxy.addressing.port_sets import PortSet
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.problems import Location
 from natxy.plan.model.terms import Kernel, MapEnd, SoftwireEnd, TranslationKind
@@ -28,7 +29,8 @@ class TableNeed:
 
     `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
     the right side that they go to; `hosts` and `remote_hosts` count the addresses alone. `longest_trial_s` is phase 1 +
-    gap + phase 2.
+    gap + phase 2, or the longest time without a frame of a connection where that is known. Connections are of
+    `protocol`.
     """
 
     connections: int
@@ -37,6 +39,7 @@ class TableNeed:
     longest_trial_s: float
     hosts: int = 1
     remote_hosts: int = 1
+    protocol: Protocol = Protocol.UDP
 
 
 class GatewayModel(PlanModel):
@@ -63,10 +66,6 @@ class GatewayModel(PlanModel):
     """The lengths of a `prefix` with which it translates (RFC 6052 §2.2)."""
     sends_zero_checksums: ClassVar[bool] = False
     """True if it sends UDP checksums of 0 to IPv6, which have to be 0xFFFF there (RFC 8200 §8.1)."""
-    forwards_tcp: ClassVar[bool] = True
-    """False if it forwards only UDP."""
-    counts_tcp: ClassVar[bool] = True
-    """False if natxy's count of its connections leaves out those of TCP."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
     serves_pairs: ClassVar[bool] = False
@@ -82,6 +81,7 @@ class GatewayModel(PlanModel):
     usual_table_sizes: ClassVar[Mapping[str, int]] = {}
     """The system's own greatest number of connections, which holds where the plan sets none, by the setting's name."""
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {}
+    usual_tcp_lifetimes_s: ClassVar[Mapping[str, int]] = {}
     """The system's own lifetimes of connections in seconds, likewise."""
 
     def on_one_machine(self) -> GatewayModel:
@@ -237,8 +237,21 @@ class GatewayModel(PlanModel):
 
     @property
     def lifetimes_s(self) -> dict[str, int]:
-        """The lifetimes of connections in seconds that the plan sets, by the name of the setting."""
+        """The lifetimes of UDP connections in seconds that the plan sets, by the name of the setting."""
         return {}
+
+    @property
+    def tcp_lifetimes_s(self) -> dict[str, int]:
+        """The lifetimes of open TCP connections in seconds that the plan sets, by the name of the setting."""
+        return {}
+
+    def lifetimes_of(self, protocol: Protocol) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Returns the lifetimes of a protocol's connections: those that the plan sets, and those of the system."""
+        udp = protocol == Protocol.UDP
+        planned, usual = (
+            (self.lifetimes_s, self.usual_lifetimes_s) if udp else (self.tcp_lifetimes_s, self.usual_tcp_lifetimes_s)
+        )
+        return planned, {name: lifetime_s for name, lifetime_s in usual.items() if name not in planned}
 
     def clearing_s(self, connections: int) -> float:
         """Returns about how many seconds emptying a table with this many connections takes; 0 if only a moment."""

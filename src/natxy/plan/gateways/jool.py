@@ -32,7 +32,6 @@ class JoolConfig(KernelModel):
     keeps_connections: ClassVar = True
     translations: ClassVar = frozenset({TranslationKind.NAT64, TranslationKind.NAT46})
     sends_zero_checksums: ClassVar[bool] = True
-    counts_tcp: ClassVar[bool] = False
     driver: Literal["jool"] = "jool"
     udp_timeout_s: Annotated[int, Field(ge=120)] = 300
     """Lifetime of a UDP session (RFC 6146 §4)."""

@@ -39,6 +39,9 @@ _FIRST_WINDOW: Final = 128
 _MOST_TAKEN: Final = 0.8
 # proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
 _LifetimeS = Annotated[int, Field(ge=1, le=2_147_483)]
+_TCP_TIMEOUTS: Final = "tcp_timeouts_s"
+USUAL_TCP_LIFETIMES_S: Final = {"syn_sent": 120, "syn_recv": 60, "established": 432_000}
+"""The lifetimes of connections that a handshake makes, by their states as the kernel names them."""
 # As the kernel names them.
 _TcpState = Literal[
     "syn_sent", "syn_recv", "established", "fin_wait", "close_wait", "last_ack", "time_wait", "close"
@@ -67,6 +70,9 @@ class ConntrackModel(NeighborsModel):
     keeps_connections: ClassVar = True
     usual_table_sizes: ClassVar[Mapping[str, int]] = {"conntrack_max": _USUAL_ENTRIES}
     usual_lifetimes_s: ClassVar[Mapping[str, int]] = {"udp_timeout_s": 30, "udp_stream_timeout_s": 120}
+    usual_tcp_lifetimes_s: ClassVar[Mapping[str, int]] = {
+        f"{_TCP_TIMEOUTS}.{state}": lifetime_s for state, lifetime_s in USUAL_TCP_LIFETIMES_S.items()
+    }
 
     conntrack_max: TableSize | None = None
     """Size of the table, nf_conntrack_max; unchanged when not given."""
@@ -101,6 +107,14 @@ class ConntrackModel(NeighborsModel):
     def lifetimes_s(self) -> dict[str, int]:
         lifetimes_s = {"udp_timeout_s": self.udp_timeout_s, "udp_stream_timeout_s": self.udp_stream_timeout_s}
         return {name: lifetime_s for name, lifetime_s in lifetimes_s.items() if lifetime_s is not None}
+
+    @property
+    def tcp_lifetimes_s(self) -> dict[str, int]:
+        return {
+            f"{_TCP_TIMEOUTS}.{state}": lifetime_s
+            for state, lifetime_s in self.tcp_timeouts_s.items()
+            if state in USUAL_TCP_LIFETIMES_S
+        }
 
     def clearing_s(self, connections: int) -> float:
         return connections / _DELETED_PER_S + (self.hash_size or 0) / _EMPTY_BUCKETS_PER_S

@@ -43,7 +43,12 @@ HARDWARE = {
         ("reference", {"kind": "simulated"}, {}, "simulated gateways and the simulated testbed go together"),
         ("reference", {"kind": "memif"}, {"connections": 10, "phase1_rate": 10}, "keeps no connections"),
         ({"driver": "reference", "mode": "nat"}, {"kind": "memif"}, {}, "only established connections have replies"),
-        ("reference", {"kind": "memif"}, {"procedure": "tcp-goodput", "search": {}}, "forwards only UDP"),
+        (
+            "reference",
+            {"kind": "memif"},
+            {"procedure": "tcp-goodput", "search": {}},
+            "need network interfaces of the kernel",
+        ),
         ("reference", {"kind": "memif"}, {"translation": "nat64"}, "reference translates only (clat, siit|siit, clat)"),
         ({"driver": "reference", "softwire": {"leak_every": 9}}, {"kind": "memif"}, {}, "is no end of softwires; give"),
         ({"driver": "reference", "map_t": {}}, {"kind": "memif"}, {}, "is no end of MAP-T; give a chain such as"),

@@ -14,6 +14,7 @@ from natxy.dut.drivers.openbsd_pf.rules import pf_rules
 from natxy.dut.limits import check_lifetime, table_timeout_s
 from natxy.dut.transport.boot import has_booted_since
 from natxy.errors import DutError, PlanError
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.base import TableNeed
 from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 
@@ -93,7 +94,9 @@ class OpenbsdPfGateway(Gateway[OpenbsdPfConfig]):
                 f"PF holds at most {limit} states, but the plan needs {need.connections} connections: set the "
                 f"gateway's states to at least {need.connections}, or reduce `connections`"
             )
-        for name, timeout_s in self._udp_timeouts_s().items():
+        # natxy doesn't know PF's timeouts of TCP.
+        udp_timeouts_s = self._udp_timeouts_s() if need.protocol == Protocol.UDP else {}
+        for name, timeout_s in udp_timeouts_s.items():
             check_lifetime(need, timeout_s, entries="states", timeout=name, setting="udp_timeout_s")
 
     def clear(self) -> None:
