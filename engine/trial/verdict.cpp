@@ -88,13 +88,21 @@ std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   return missing > spec.tolerated_loss() ? loss : loss + ", which is tolerated";
 }
 
-/// Describes the lost frames of all streams that lost any which had to pass; empty if none did.
+/// Describes the lost frames of all streams that lost any which had to pass; empty if none did. Of connections that the
+/// trial makes and uses, only the first loss is described, because those of their later frames follow from it.
 std::string describe_losses(const TrialSpec& spec, const TrialReport& report) {
   std::vector<std::string> losses;
+  std::uint64_t later = 0;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    if (spec.streams[i].role == StreamRole::spoofed || lost(spec.streams[i], report.streams[i]) == 0) continue;
-    losses.push_back(describe_loss(spec.streams[i], report.streams[i]));
+    const std::uint64_t missing = lost(spec.streams[i], report.streams[i]);
+    if (spec.streams[i].role == StreamRole::spoofed || missing == 0) continue;
+    if (spec.is_prompt(spec.streams[i]) && !losses.empty()) {
+      later += missing;
+    } else {
+      losses.push_back(describe_loss(spec.streams[i], report.streams[i]));
+    }
   }
+  if (later > 0) losses.push_back(fmt::format("and {} that follow", frames(later)));
   return fmt::format("{}", fmt::join(losses, "; "));
 }
 

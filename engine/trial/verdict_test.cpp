@@ -53,6 +53,23 @@ class VerdictTest : public testing::Test {
 
 TEST_F(VerdictTest, AllArrivedPasses) { expect(Verdict::pass, Cause::lossless); }
 
+TEST_F(VerdictTest, OfLivesOfConnectionsTheFirstLossIsDescribed) {
+  add_reverse();
+  add_reverse();
+  spec.phase1 = true;
+  spec.streams[1].name = "reply";
+  spec.streams[1].kind = StreamKind::replies;
+  spec.streams[2].kind = StreamKind::connections;
+  report.streams[1].sent = 99'000;
+  report.streams[1].absent = 1'000;
+  report.streams[1].received = 99'000;
+  report.streams[2].received = 98'000;
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "reply: 1,000 of 100,000 frames lost (1.0000 %), 1,000 not sent, because what they reply to had not "
+            "arrived; and 2,000 frames that follow");
+}
+
 TEST_F(VerdictTest, OneLostFrameFails) {
   report.streams[0].received -= 1;
   expect(Verdict::fail, Cause::loss);

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.plan.experiment import Experiment
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
@@ -42,9 +43,12 @@ def why_tolerance(driver: str) -> str:
 
 
 def without_tolerance(plan: ResolvedPlan) -> dict[str, list[str]]:
-    """Returns the names of experiments that need a loss tolerance and have none, by the sentence that says which."""
+    """Returns the names of experiments that need a loss tolerance and have none, by the sentence that says which. TCP
+    needs none: its checksum may be 0."""
     found: dict[str, list[str]] = {}
     for experiment in plan.experiments:
+        if experiment.protocol == Protocol.TCP:
+            continue
         links = experiment.families_of_links
         # Behind a gateway that sends such a frame, another one discards it as a host does.
         directions = {
@@ -68,7 +72,8 @@ def _is_intolerant(experiment: Experiment, direction: Directions) -> bool:
     if tolerance is None:
         return False
     # Phase 1 alone has frames from the left.
-    one_way = experiment.procedure.stateful and experiment.alpha is None
+    replies = experiment.alpha is not None or experiment.procedure.life(experiment.protocol)
+    one_way = experiment.procedure.stateful and not replies
     sent = Directions.FORWARD if one_way else experiment.directions or Directions.BIDIRECTIONAL
     tolerated = tolerance.reverse if direction == Directions.REVERSE else tolerance.forward
     return sent in (direction, Directions.BIDIRECTIONAL) and tolerated < 1 / _FRAMES_PER_ZERO

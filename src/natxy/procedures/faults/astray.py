@@ -16,7 +16,9 @@ from natxy.plan.model.units import counted
 
 def astray(experiment: Experiment, result: TrialResult) -> str:
     """Returns how many frames of a failed trial went astray, and in which way; nothing if none did."""
-    misrouted = sum(stream.misrouted for stream in result.streams)
+    # Nobody knows the addresses and ports of connections that have not arrived.
+    unknown = any(stream.absent for stream in result.streams)
+    misrouted = 0 if unknown else sum(stream.misrouted for stream in result.streams)
     if result.verdict != Verdict.FAIL or not misrouted:
         return ""
     of_connections = experiment.uses_connections

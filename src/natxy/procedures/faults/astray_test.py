@@ -51,6 +51,12 @@ def test_nothing_is_said_of_none_nor_of_trials_that_did_not_fail() -> None:
     assert said(Verdict.INVALID, 1, 0) == ""
 
 
+def test_nothing_is_said_of_connections_that_had_not_arrived() -> None:
+    streams = [StreamResult.model_construct(misrouted=9, absent=9)]
+    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "streams": streams}
+    assert astray(planned(), TrialResult.model_construct(**trial)) == ""
+
+
 def arrived_with(*sources: str) -> TrialResult:
     """Returns a phase 1 whose connections arrived with addresses from the first to the last source, or from none."""
     spread: dict[str, Any] = {"sources": None}
