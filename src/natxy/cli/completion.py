@@ -58,6 +58,13 @@ def translations(context: typer.Context) -> list[str]:
     return sorted({kind for name in chosen for kind in translations_of(name)})
 
 
+def protocols() -> list[str]:
+    """Returns the protocols of frames that `natxy init` takes."""
+    from natxy.plan.frames.forms import Protocol
+
+    return [each.value for each in Protocol]
+
+
 def aspects(incomplete: str) -> list[str]:
     """Returns what can matter about a gateway, after those before the last comma."""
     from natxy.cli.guide.first_plan import Aspect

@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from natxy.dut.registry import SINGLE_GATEWAYS
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.model.terms import Kernel, TranslationKind
@@ -44,7 +45,7 @@ _NOT_IN_THE_IMAGE: Final = frozenset({"map646", "snabb", "vpp"})
 NO_TRANSLATION: Final = "none"
 """Stands for traffic of one family, among translations."""
 # Longer than the slowest trial of these plans.
-_UDP_TIMEOUT_S: Final = 300
+_TIMEOUT_S: Final = 300
 # What a machine of its own has room for: 400 MB, and for PF 700 MB.
 _CABLED_CONNECTIONS: Final = "500k"
 _CABLED_TABLE: Final = "1M"
@@ -76,6 +77,10 @@ ASPECTS: Final[Mapping[str, str]] = {
     Aspect.THROUGHPUT: "how many frames per second it forwards without loss, also as a share of plain forwarding",
     Aspect.LATENCY: "for how long frames are on their way, at half of that rate",
 }
+PROTOCOLS: Final[Mapping[str, str]] = {
+    Protocol.UDP: "as RFC 9693 has them, so that results compare with others'",
+    Protocol.TCP: "by handshakes, as most connections of a network are",
+}
 TRANSLATIONS: Final[Mapping[str, str]] = {
     NO_TRANSLATION: "within IPv4, or within IPv6",
     TranslationKind.NAT64: "from IPv6 clients to IPv4 servers, with connections",
@@ -99,7 +104,7 @@ class Cabling:
 class Answers:
     """Holds the answers. Place.HARDWARE has `cabling`, and the other places have none.
 
-    `translation`: one of `translations_of` the gateway; None for the usual one.
+    `translation`: one of `translations_of` the gateway; None for the usual one. `protocol` is that of all frames.
     """
 
     file: str
@@ -109,6 +114,7 @@ class Answers:
     aspects: Collection[Aspect]
     cabling: Cabling | None = None
     translation: str | None = None
+    protocol: Protocol = Protocol.UDP
 
 
 def gateways_at(place: Place) -> list[str]:
@@ -128,6 +134,11 @@ def translations_of(gateway: str) -> list[str]:
     stateful = [TranslationKind.NAT64] if model.keeps_connections else []
     kinds = [each for each in (None, *stateful, TranslationKind.SIIT) if each in model.translations]
     return [each.value if each else NO_TRANSLATION for each in kinds]
+
+
+def protocols_of(gateway: str) -> list[str]:
+    """Returns the protocols of frames that a first plan can have: a gateway without connections treats all alike."""
+    return [each.value for each in Protocol if each == Protocol.UDP or _model(gateway).keeps_connections]
 
 
 def is_pci(port: str) -> bool:
@@ -182,6 +193,8 @@ def _head(answers: Answers) -> Iterator[str]:
     yield "defaults:"
     yield "  # A trial that a pause of the tester may have spoilt is invalid and repeated: allow more attempts than 3."
     yield "  max_invalid: 20"
+    if answers.protocol == Protocol.TCP:
+        yield "  protocol: tcp # every connection by a handshake"
 
 
 def _port(name: str) -> str:
@@ -215,7 +228,8 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
         return
 
     through = {"gateway": _settings(gateway, guest, answers)} | ({"translation": kind} if kind else {})
-    tolerance = tolerance_needed(gateway, TranslationKind(kind).families) if kind else {}
+    udp = answers.protocol == Protocol.UDP
+    tolerance = tolerance_needed(gateway, TranslationKind(kind).families) if kind and udp else {}
     written = ", ".join(f"{direction}: {share}" for direction, share in tolerance.items())
     tolerated = {"loss_tolerance": f"{{{written}}} # UDP checksums of 0"} if tolerance else {}
     over = "Throughput."
@@ -230,6 +244,9 @@ def _experiments(answers: Answers) -> Iterator[tuple[str, Mapping[str, str]]]:
                 "The same, if every connection also has to carry a reply.",
                 _experiment("validated-rate", f"{name} validated connections", "validated-connection-rate", made),
             )
+            if not udp:
+                fields = _experiment("lives", f"{name} connections, whole", "tcp-connection-rate", made)
+                yield "How many per second, if each is opened, used and closed.", fields
         through |= {"connections": new["connections"], "phase1_rate": "{experiment: rate, percent: 50}"}
         over = "Throughput over connections, which are made anew before every trial at half of that rate."
     if forwarded:
@@ -261,8 +278,11 @@ def _settings(gateway: GatewayModel, guest: bool, answers: Answers) -> str:
         settings |= dict.fromkeys(gateway.usual_table_sizes, _CABLED_TABLE)
     if guest:
         settings["kernel"] = Kernel.USER_MODE
-    if "udp_timeout_s" in type(gateway).model_fields:
-        settings["udp_timeout_s"] = str(_UDP_TIMEOUT_S)
+    fields = type(gateway).model_fields
+    if answers.protocol == Protocol.UDP and "udp_timeout_s" in fields:
+        settings["udp_timeout_s"] = str(_TIMEOUT_S)
+    if answers.protocol == Protocol.TCP and "tcp_timeouts_s" in fields:
+        settings["tcp_timeouts_s"] = f"{{syn_sent: {_TIMEOUT_S}, syn_recv: {_TIMEOUT_S}}}"
     return "{" + ", ".join(f"{field}: {value}" for field, value in settings.items()) + "}"
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from natxy.cli.completion import aspects, drivers_of_first_plans, places, translations
+from natxy.cli.completion import aspects, drivers_of_first_plans, places, protocols, translations
 from natxy.errors import PlanError
 from natxy.terminal.console import Console
 from natxy.terminal.errors import reported_errors
@@ -37,6 +37,15 @@ def init(
             metavar="KIND",
             help="nat64, siit or none; default: the gateway's usual one.",
             autocompletion=translations,
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="udp or tcp, of all frames; default: udp.",
+            autocompletion=protocols,
             show_default=False,
         ),
     ] = None,
@@ -84,6 +93,7 @@ def init(
     from natxy.cli.guide.first_plan import (
         ASPECTS,
         PLACES,
+        PROTOCOLS,
         TRANSLATIONS,
         Answers,
         Aspect,
@@ -91,10 +101,12 @@ def init(
         aspects_of,
         first_plan,
         gateways_at,
+        protocols_of,
         translations_of,
     )
     from natxy.cli.guide.questions import answer, one_of, some_of
     from natxy.dut.registry import GATEWAYS
+    from natxy.plan.frames.forms import Protocol
 
     with reported_errors():
         check_new(plan)
@@ -107,6 +119,9 @@ def init(
         # One that has no choice asks nobody.
         asked = translation if len(kinds) > 1 or translation else usual
         kind = answer("--translation", asked, "Translation", one_of(kinds), usual, kinds)
+        of_frames = {each: PROTOCOLS[each] for each in protocols_of(driver)}
+        asked = protocol if len(of_frames) > 1 or protocol else Protocol.UDP
+        carried = Protocol(answer("--protocol", asked, "Protocol", one_of(of_frames), Protocol.UDP, of_frames))
         aspects = {each.value: ASPECTS[each] for each in aspects_of(driver)}
         matters = answer("--measure", measure, "What matters", some_of(aspects), ",".join(aspects), aspects)
         ports = {"left": left, "right": right, "dut": dut, "dut-left": dut_left, "dut-right": dut_right}
@@ -118,5 +133,5 @@ def init(
                 if value is not None:
                     raise PlanError(f"--{name} is for --testbed hardware, not {place}; remove it")
         wanted = [Aspect(each) for each in matters]
-        write(plan, first_plan(Answers(str(plan), plan.stem, place, driver, wanted, cabling, kind)))
+        write(plan, first_plan(Answers(str(plan), plan.stem, place, driver, wanted, cabling, kind, carried)))
         Console().say(f"{plan} is written. Next: `natxy check {plan}`, then `natxy run {plan}` as root.")

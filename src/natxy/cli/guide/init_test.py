@@ -20,8 +20,10 @@ from natxy.cli.guide.first_plan import (
     aspects_of,
     first_plan,
     gateways_at,
+    protocols_of,
     translations_of,
 )
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.scale import left_to_the_dut
 from natxy.plan.yaml.loading import load_plan
 from natxy.plan.zero_checksums import without_tolerance
@@ -36,23 +38,32 @@ def init(arguments: str, plan: Path) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("place", "gateway", "translation"),
-    [(place, name, kind) for place in Place for name in gateways_at(place) for kind in translations_of(name)],
+    ("place", "gateway", "translation", "protocol"),
+    [
+        (place, name, kind, protocol)
+        for place in Place
+        for name in gateways_at(place)
+        for kind in translations_of(name)
+        for protocol in protocols_of(name)
+    ],
 )
 def test_every_combination_of_answers_gives_a_plan_without_errors(
-    place: Place, gateway: str, translation: str, tmp_path: Path
+    place: Place, gateway: str, translation: str, protocol: str, tmp_path: Path
 ) -> None:
     plan = tmp_path / "plan.yaml"
     aspects = aspects_of(gateway)
     cabling = Cabling("0000:41:00.0", "ens1f1", "root@dut.lab", "eth1", "eth2", "10 Gbps")
     for wanted in chain.from_iterable(combinations(aspects, count) for count in range(1, len(aspects) + 1)):
         wired = cabling if place == Place.HARDWARE else None
-        plan.write_text(first_plan(Answers("plan.yaml", "plan", place, gateway, wanted, wired, translation)))
+        answers = Answers("plan.yaml", "plan", place, gateway, wanted, wired, translation, Protocol(protocol))
+        plan.write_text(first_plan(answers))
         found = load_plan(plan)
         assert left_to_the_dut(found) == without_tolerance(found) == {}
         assert found.testbed.kind == place
         names = {each.name for each in found.experiments}
         assert ("validated-rate" in names) == (Aspect.CONNECTIONS in wanted)
+        assert ("lives" in names) == (Aspect.CONNECTIONS in wanted and protocol == "tcp")
+        assert {each.protocol for each in found.experiments} == {Protocol(protocol)}
         assert ("forwarding-latency" in names) == (Aspect.LATENCY in wanted)
         ours = [each for each in found.experiments if each.gateway.driver == gateway]
         measured = [each for each in ours if not each.name.startswith("forwarding")]
@@ -107,6 +118,7 @@ def test_a_connection_rate_on_cables_is_measured_for_long_enough(tmp_path: Path)
         ("--testbed labs", "--testbed: expected one of lab, hardware, vm, got 'labs'; did you mean 'lab'?"),
         ("--testbed vm --gateway openbsd-pf", "--gateway: expected one of linux-forward"),
         ("--gateway tayga --translation nat64", "--translation: expected one of siit, got 'nat64'"),
+        ("--gateway tayga --protocol tcp", "--protocol: expected one of udp, got 'tcp'"),
         ("--gateway tayga --measure connections", "--measure: expected one of throughput, latency, got 'connections'"),
         ("--testbed hardware", "--left is missing, the tester's left port"),
         (f"--testbed hardware {CABLED} --line-rate fast", "--line-rate: expected"),

@@ -52,8 +52,8 @@ def test_nothing_is_said_of_none_nor_of_trials_that_did_not_fail() -> None:
 
 
 def test_nothing_is_said_of_connections_that_had_not_arrived() -> None:
-    streams = [StreamResult.model_construct(misrouted=9, absent=9)]
-    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "streams": streams}
+    counts: dict[str, Any] = {"misrouted": 9, "absent": 9}
+    trial: dict[str, Any] = {"verdict": Verdict.FAIL, "streams": [StreamResult.model_construct(**counts)]}
     assert astray(planned(), TrialResult.model_construct(**trial)) == ""
 
 
