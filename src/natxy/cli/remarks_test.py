@@ -85,6 +85,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ),
     ("churn", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
     ("ageing", {"connections": 100, "rate": 1000, "longest": 1}, {}, True, "all connections were kept"),
+    ("fill", {"connections": 100, "rate": 1000}, {}, True, "all connections were made: ask for more"),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),
 ]  # fmt: skip
 

@@ -44,11 +44,11 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
     if connections is None:
         return None
     sized = experiment.model_copy(update={"connections": experiment.connections or connections})
-    if experiment.search:
-        connections = procedure.most_at_once(connections, experiment.search.max_rate, experiment.protocol)
+    most_fps = experiment.search.max_rate if experiment.search else None
+    at_once = procedure.most_at_once(connections, most_fps, experiment.protocol)
     return TableNeed(
-        connections,
-        pairs * sized.left_endpoints,
+        at_once,
+        min(at_once, pairs * sized.left_endpoints),
         pairs * sized.right_endpoints,
         _longest_wait_s(sized, phase1_fps),
         hosts=pairs * sized.addresses.left_hosts.size,

@@ -24,6 +24,7 @@ from natxy.events.listener import RunListener
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.procedures.fill import FILLS_PERCENT
 from natxy.plan.resolve import resolve
 from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
@@ -41,6 +42,7 @@ PARTIAL_LOSS: Final = 0.02
 LIFETIME_S: Final = 0.001
 LONGEST_S: Final = 5.0
 AGEING: Final = 500
+FILLING: Final = 10_000
 PORT_SET: Final = {"psid": 1, "psid_length": 8}
 
 GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
@@ -299,7 +301,8 @@ def churn(gateway: SimulatedConfig) -> Figures:
     return {
         "rate": found(rate),
         "entries": None,
-        "expected_entries": pytest.approx(min(20_000, rate * (0.006 + LIFETIME_S)), rel=0.02),
+        # As exact as the rate.
+        "expected_entries": pytest.approx(rate * (0.006 + LIFETIME_S), abs=2 * ERROR * (0.006 + LIFETIME_S)),
         "delay_new": forward_ns,
         "delay_old": reverse_ns if gateway.reverse_delay_ns > gateway.forward_delay_ns else forward_ns,
     }
@@ -309,6 +312,16 @@ def ageing(gateway: SimulatedConfig) -> Figures:
     assert gateway.lifetime
     near = pytest.approx(gateway.lifetime, abs=1.1 * LONGEST_S / AGEING)
     return dict.fromkeys(("lifetime", "youngest_gone", "oldest_kept"), near)
+
+
+def fill(gateway: SimulatedConfig) -> Figures:
+    """The table refuses what it cannot hold, and delays no frame."""
+    held = min(FILLING, gateway.table_capacity)
+    near = pytest.approx(gateway.forward_delay_ns + gateway.delay_spread_ns / 2, abs=1 + 0.06 * gateway.delay_spread_ns)
+    # No frame arrives of the connections that are refused.
+    return {"refused": FILLING - held, "refused_from": 100 * held / FILLING if held < FILLING else None} | {
+        f"delay_{percent}": near if percent < 100 * held / FILLING else None for percent in FILLS_PERCENT
+    }
 
 
 def tcp_goodput(gateway: SimulatedConfig) -> Figures:
@@ -397,6 +410,11 @@ TRUTHS: Final[dict[str, Truth]] = {
         ageing,
         {"procedure": {"name": "ageing", "longest": LONGEST_S}, "connections": AGEING, "rate": 1000},
         {"lifetime": st.floats(min_value=0.5, max_value=LONGEST_S - 1)},
+    ),
+    "fill": Truth(
+        fill,
+        {"connections": FILLING, "rate": 1000},
+        {"table_capacity": st.sampled_from([4400, 9400, 10_000, 20_000]), "table_policy": st.just(TablePolicy.KEEP)},
     ),
     "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
 }  # fmt: skip

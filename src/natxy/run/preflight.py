@@ -153,11 +153,11 @@ def small_tables(plan: ResolvedPlan) -> dict[str, list[str]]:
     small: dict[str, list[str]] = {}
     transport = LocalTransport(MachineSysctls())
     for experiment in plan.experiments if plan.testbed.gateway_is_local else ():
-        if experiment.connections is None:
+        if experiment.connections is None or (need := table_need(experiment, None)) is None:
             continue
         try:
             for hop in experiment.gateway.hops:
-                GATEWAYS[hop.driver].check_machine(hop, transport, experiment.connections)
+                GATEWAYS[hop.driver].check_machine(hop, transport, need.connections)
         except PlanError as error:
             small.setdefault(str(error), []).append(experiment.name)
         except DutError:

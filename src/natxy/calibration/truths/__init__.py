@@ -38,4 +38,5 @@ TRUTHS: Final[dict[str, Callable[[Scale], Iterator[Case]]]] = {
     "tcp-connection-rate": connections.tcp_connection_rate,
     "churn": connections.churn,
     "ageing": connections.ageing,
+    "fill": connections.fill,
 }

@@ -95,6 +95,15 @@ def ageing(scale: Scale) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def fill(scale: Scale) -> Iterator[Case]:
+    connections = 2 * CAPACITY
+    yield Case(
+        "fill", "Connections beyond a table's capacity", {"mode": "nat", "table_capacity": CAPACITY},
+        {"procedure": "fill", "connections": connections, "rate": scale.connections_cps},
+        {"refused": exactly(connections - CAPACITY), "refused_from": exactly(100 * CAPACITY / connections)},
+    )  # fmt: skip
+
+
 def port_set(scale: Scale) -> Iterator[Case]:
     """The gateway keeps the ports of the host, of which 1,024 are in the set and a quarter as many are not."""
     ports = {"psid": 32, "psid_length": 6, "offset": 0}

@@ -18,7 +18,6 @@ from natxy.engine.messages.common import Side, StreamRole
 from natxy.engine.messages.ports import EngineInfo, NeighborsResolve, NeighborsResolved, PortsOpen, PortsOpened
 from natxy.engine.messages.requests import StreamKind, StreamSpec, TrialRequest
 from natxy.engine.messages.results import (
-    ArrivedFrame,
     Cause,
     Pacing,
     PortUse,
@@ -184,15 +183,15 @@ class SimulatedEngine:
         for each in lives:
             opened = int(each.opening.frames * carried * passed / offered)
             arrived[each.opening.name] = _arrived(opened, config.forward_loss_ratio)
+            if tagged := each.opening.tagged:
+                # The first connections are those that find room.
+                delays = self._delays(each.opening).tagged(tagged, opened, opened)
+                ends[each.opening.name] = {"tagged_delays_ns": delays}
             for stream, first_gone in each.expired(lifetime_s):
                 ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
                 received = _arrived(int(min(first_gone, stream.frames * kept / offered) * carried), ratio)
                 arrived[stream.name] = received
-                first_lost = lost_frame(stream, received) if received < stream.frames else None
-                last = ArrivedFrame(sequence=received - 1, due_s=lost_frame(stream, received - 1).due_s)
-                ends[stream.name] = {"first_lost": first_lost, "last_arrived": last if received else None}
-                if stream.kind == StreamKind.REPLIES:
-                    ends[stream.name]["absent"] = each.opening.frames - arrived[each.opening.name]
+                ends[stream.name] = each.ends_of(stream, received, arrived[each.opening.name])
         found = self._result([(stream, arrived[stream.name]) for stream in request.streams], request, on_progress)
         streams = [
             self._with_delays(stream, result, histogram=False).model_copy(update=ends.get(stream.name, {}))

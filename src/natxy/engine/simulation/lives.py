@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from natxy.engine.messages.common import StreamRole
-from natxy.engine.messages.requests import StreamSpec
+from natxy.engine.messages.requests import StreamKind, StreamSpec
+from natxy.engine.messages.results import ArrivedFrame
+from natxy.engine.simulation.losses import lost_frame
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,18 @@ class Lives:
                 first = min(first, _first_idle_for(lifetime_s, before, stream))
             yield stream, min(first, stream.frames)
             before = stream
+
+    def ends_of(self, stream: StreamSpec, received: int, opened: int) -> dict[str, object]:
+        """Returns which frames of a step arrived, the first ones, and how many replies had nothing to reply to."""
+        found: dict[str, object] = {}
+        if received < stream.frames:
+            found["first_lost"] = lost_frame(stream, received)
+        if received:
+            last = lost_frame(stream, received - 1)
+            found["last_arrived"] = ArrivedFrame(sequence=last.sequence, due_s=last.due_s)
+        if stream.kind == StreamKind.REPLIES:
+            found["absent"] = self.opening.frames - opened
+        return found
 
 
 def _first_idle_for(lifetime_s: float, before: StreamSpec, stream: StreamSpec) -> int:

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from natxy.plan.frames.forms import Protocol, Segment
 from natxy.plan.model.units import Duration, Unit
-from natxy.plan.procedures.base import LifeStep, ProcedureDeclaration
+from natxy.plan.procedures.base import LifeStep
 from natxy.plan.procedures.figures import Figure
-from natxy.plan.procedures.lives import closing_segments
+from natxy.plan.procedures.lives import OpenedAtRate, closing_segments
 
 State = Literal["opened", "replied", "used", "closed", "reset"]
 
@@ -30,7 +30,7 @@ _USED_AFTER_S: Final = 2.5
 _STEP_S: Final = 0.1
 
 
-class AgeingConfig(ProcedureDeclaration):
+class AgeingConfig(OpenedAtRate):
     name: Literal["ageing"] = "ageing"
     state: State = "replied"
     """State in which connections are left idle: only `opened`, `replied` to, `used` in both directions, or for TCP
@@ -47,14 +47,6 @@ class AgeingConfig(ProcedureDeclaration):
         ),
         Figure("oldest_kept", "Idle time of the oldest connection that was kept", Unit.SECONDS, more_is_better=True),
     )
-    rate_title: ClassVar = "Rate of new connections"
-    rate_unit: ClassVar = Unit.CPS
-    step_unit: ClassVar = Unit.CPS
-    stateful: ClassVar = True
-    counts_connections: ClassVar = True
-    expects_loss: ClassVar = True
-    timed: ClassVar = False
-    takes: ClassVar = frozenset({"rate", "connections"})
 
     @classmethod
     def states_of(cls, protocol: Protocol) -> list[str]:

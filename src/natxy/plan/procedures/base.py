@@ -163,8 +163,9 @@ class ProcedureDeclaration(PlanModel):
         steps = self.life(protocol)
         return steps[-1].age_s if steps else 0.0
 
-    def most_at_once(self, connections: int, rate_fps: float, protocol: Protocol) -> int:
-        """Returns how many of the connections opened at a rate the gateway has at once."""
+    def most_at_once(self, connections: int, rate_fps: float | None, protocol: Protocol) -> int:
+        """Returns for how many of the connections opened at a rate the gateway needs room at once; the rate is None if
+        it is not searched for."""
         return connections
 
     def traffic_s(self, trial_s: float) -> float:

@@ -26,6 +26,7 @@ MORE_IS_BETTER = {
     "tcp-connection-rate": {"rate"},
     "churn": {"rate"},
     "ageing": {"lifetime", "youngest_gone", "oldest_kept"},
+    "fill": {"refused_from"},
     "tcp-goodput": {"goodput", "line_share"},
 }
 LESS_IS_BETTER = {
@@ -52,6 +53,7 @@ LESS_IS_BETTER = {
     },
     "port-set": {"outside"},
     "churn": {"delay_new", "delay_old"},
+    "fill": {"refused", "delay_10", "delay_50", "delay_90", "delay_99"},
     "tcp-goodput": {"retransmits"},
 }
 

@@ -27,6 +27,19 @@ def closing_segments(closing: Closing) -> tuple[Segment, ...]:
     return _SEGMENTS_OF_CLOSING[closing]
 
 
+class OpenedAtRate(ProcedureDeclaration):
+    """Declares a procedure of one trial, which opens all connections at the experiment's `rate`; some may be lost."""
+
+    rate_title: ClassVar = "Rate of new connections"
+    rate_unit: ClassVar = Unit.CPS
+    step_unit: ClassVar = Unit.CPS
+    stateful: ClassVar = True
+    counts_connections: ClassVar = True
+    expects_loss: ClassVar = True
+    timed: ClassVar = False
+    takes: ClassVar = frozenset({"rate", "connections"})
+
+
 class LivesDeclaration(ProcedureDeclaration):
     """Declares a search for the highest rate of connections of which each has further frames in the same trial."""
 
@@ -98,6 +111,6 @@ class ChurnConfig(LivesDeclaration):
             return None
         return min(float(connections), rate_fps * (self.life_s(protocol) + self.lifetime))
 
-    def most_at_once(self, connections: int, rate_fps: float, protocol: Protocol) -> int:
-        alive = self.alive(connections, rate_fps, protocol)
+    def most_at_once(self, connections: int, rate_fps: float | None, protocol: Protocol) -> int:
+        alive = None if rate_fps is None else self.alive(connections, rate_fps, protocol)
         return connections if alive is None else round(alive)

@@ -103,7 +103,7 @@ def test_a_maximum_rate_is_the_plans_or_else_the_lines(name: str) -> None:
 def test_who_takes_and_who_supplies_a_field() -> None:
     assert takers("rate") == [
         "latency", "single-tag-latency", "pdv", "ipdv", "back-to-back", "system-recovery", "reset",
-        "binding-check", "binding-churn", "port-set", "ageing",
+        "binding-check", "binding-churn", "port-set", "ageing", "fill",
     ]  # fmt: skip
     assert takers("frame_size") == [], "a field of all procedures"
     assert suppliers("rate") == ["throughput", "ndr-pdr"]
@@ -180,5 +180,5 @@ def test_procedures_are_listed_by_topic() -> None:
         "throughput", "ndr-pdr", "frame-loss-rate", "receive-rate", "frame-cost", "latency", "single-tag-latency",
         "pdv", "ipdv", "overload", "back-to-back", "burst", "system-recovery", "reset", "connection-rate",
         "validated-connection-rate", "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set",
-        "tcp-connection-rate", "churn", "ageing", "tcp-goodput",
+        "tcp-connection-rate", "churn", "ageing", "fill", "tcp-goodput",
     ]  # fmt: skip

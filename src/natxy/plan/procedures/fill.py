@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declares `fill`, which shows what new connections meet while a gateway's table or its public ports fill up."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Literal
+
+from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.model.units import Unit
+from natxy.plan.procedures.base import LifeStep
+from natxy.plan.procedures.figures import Figure
+from natxy.plan.procedures.lives import OpenedAtRate
+
+FILLS_PERCENT: Final = (10, 50, 90, 99)
+_STEP_S: Final = 0.1
+
+
+class FillConfig(OpenedAtRate):
+    name: Literal["fill"] = "fill"
+
+    list_position: ClassVar = 600
+    summary: ClassVar = "how new connections fare while the gateway's table or its public ports fill up"
+    figures: ClassVar = (
+        Figure("refused", "Connections refused", Unit.CONNECTIONS, more_is_better=False),
+        Figure(
+            "refused_from",
+            "Share of the connections made before the first was refused",
+            Unit.PERCENT,
+            more_is_better=True,
+        ),
+        *(
+            Figure(f"delay_{percent}", f"Median delay of opening frames at {percent} %", Unit.NS)
+            for percent in FILLS_PERCENT
+        ),
+    )
+
+    def most_at_once(self, connections: int, rate_fps: float | None, protocol: Protocol) -> int:
+        # What happens without room is what it measures.
+        return 1
+
+    def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
+        """Returns the frames by which a connection is more than opened: its reply, or the rest of its handshake."""
+        if protocol == Protocol.UDP:
+            return (LifeStep("reply", Segment.ANSWER, _STEP_S),)
+        segments = (Segment.SYN_ACK, Segment.ACK)
+        return tuple(LifeStep(each, each, number * _STEP_S) for number, each in enumerate(segments, 1))
