@@ -80,13 +80,18 @@ _NOT_BETWEEN_HOSTS: Final = ("TTL or hop limit", "Source ports", "Four-tuples", 
 
 
 def _directions(planned: Experiment) -> str:
+    if planned.procedure.life(planned.protocol):
+        return "both, in the lives of connections"
     directions = planned.directions or Directions.FORWARD
     both_at_once = planned.procedure.between_hosts and directions == Directions.BIDIRECTIONAL
     return "both at once" if both_at_once else _DIRECTIONS[directions]
 
 
 def _trial_duration(planned: Experiment) -> str:
-    return "one frame a connection" if planned.procedure.stateful else format_duration(planned.deciding_trial_s)
+    if not planned.procedure.stateful:
+        return format_duration(planned.deciding_trial_s)
+    frames = 1 + len(planned.procedure.life(planned.protocol))
+    return "one frame a connection" if frames == 1 else f"{frames} frames a connection"
 
 
 def _own_settings(procedure: ProcedureDeclaration) -> dict[str, str]:
