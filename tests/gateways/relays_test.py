@@ -17,13 +17,14 @@ from natxy.dut.drivers.snabb import gateway as snabb
 from natxy.dut.drivers.snabb.kept_links import KeptLinks
 from natxy.dut.transport.base import CompletedCommand
 from natxy.dut.transport.local import LocalTransport
+from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
 from natxy.errors import GatewayDiedError
 from natxy.plan.bindings.csv_table import as_csv
 from natxy.probe.frames import send_probes
-from natxy.procedures.common.streams import neighbors_request, traffic_request
+from natxy.procedures.common.streams import establish_request, neighbors_request, traffic_request
 from natxy.system.machine_sysctls import MachineSysctls
-from tests.support import needs
+from tests.support import needs, snabb_stand_in, vpp_stand_in
 from tests.support.chains import chain, experiment_of, set_up
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.relay_stand_in import script
@@ -41,6 +42,18 @@ TABLE: Final = {
 }
 SNABB: Final = {"driver": "snabb", "by": "raw"}
 VPP: Final = {"driver": "vpp"}
+AFTR: Final = {"driver": "vpp-dslite"}
+HOMES: Final = {"inner": "192.168.1.2", "count": 40}
+CONNECTIONS: Final = 200
+
+
+def with_program(own: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns the settings of a relay whose programs are stand-ins in a folder."""
+    name, *_ = own["driver"].split("-")
+    if name == "snabb":
+        return own | {"program": str(script(folder, name, snabb_stand_in.__name__))}
+    script(folder, "vppctl", vpp_stand_in.__name__)
+    return own | {"program": str(script(folder, name, vpp_stand_in.__name__))}
 
 
 @pytest.mark.same_machine
@@ -58,9 +71,8 @@ def test_what_a_relay_is_told_is_what_the_tester_sends(
     own: dict[str, Any], subscribers: dict[str, Any], shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = own["driver"]
-    program = script(tmp_path, name)
-    script(tmp_path, "vppctl")
-    experiment = experiment_of(gateway=chain("tester", own | {"program": str(program)}), subscribers=subscribers)
+    core = with_program(own, tmp_path)
+    experiment = experiment_of(gateway=chain("tester", core), subscribers=subscribers)
     monkeypatch.setattr(snabb, "_RESOLVED_S", 1.0)
     with set_up(experiment, tmp_path) as (_, gateway, engine):
         gateway.wait_ready()
@@ -84,6 +96,40 @@ def test_what_a_relay_is_told_is_what_the_tester_sends(
             gateway.check_alive()
         gateway.remove()
         assert not [*Path("/run").glob(f"natxy-{name}-*")]
+
+
+@pytest.mark.same_machine
+@pytest.mark.parametrize("subscribers", [HOMES, {"ipv4": "198.18.128.0/28"}], ids=["homes with one address", "a rule"])
+@repeated
+def test_an_aftr_translates_and_forgets_its_sessions(subscribers: dict[str, Any], tmp_path: Path) -> None:
+    """Its stand-in loses frames to neighbours that it does not know, and UDP checksums, as VPP does."""
+    experiment = experiment_of(
+        gateway=chain("tester", with_program(AFTR, tmp_path)),
+        subscribers=subscribers,
+        addresses={"pool": "198.19.0.4/31"},
+        connections=CONNECTIONS,
+        phase1_rate="1k",
+    )
+    with set_up(experiment, tmp_path) as (_, gateway, engine):
+        gateway.wait_ready()
+        for passage in send_probes(engine, experiment):
+            assert passage.good, passage
+        for seed in (7, 8):
+            gateway.clear()
+            made = engine.run_trial(patiently(establish_request(experiment, 1000.0, seed)))
+            all_arrived(made)
+            result = engine.run_trial(patiently(traffic_request(experiment, 500.0, seed, frames=FRAMES)))
+            all_arrived(result)
+            assert all(stream.received == FRAMES and not stream.misrouted for stream in result.streams)
+        gateway.clear()
+        replies = engine.run_trial(patiently(traffic_request(experiment, 500.0, 8, frames=FRAMES)))
+        right = next(stream for stream in replies.streams if stream.source == Side.RIGHT)
+        assert right.received == 0
+        described = gateway.hops[0].describe()
+        assert "dslite add pool address 198.19.0.4 - 198.19.0.5" in described.configuration
+        assert "set ip neighbor" in described.configuration
+        gateway.remove()
+        assert not [*Path("/run").glob("natxy-vpp-dslite-*")]
 
 
 class MultiqueueNamespace(LocalTransport):

@@ -53,6 +53,7 @@ def table_need(experiment: Experiment, phase1_fps: float | None) -> TableNeed | 
         _longest_wait_s(sized, phase1_fps),
         hosts=pairs * sized.addresses.left_hosts.size,
         remote_hosts=pairs * sized.addresses.right_hosts.size,
+        softwires=experiment.subscribers.count if experiment.subscribers else 1,
         protocol=experiment.protocol,
     )
 

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 
 from natxy.plan.address_presets import is_safe
 from natxy.plan.experiment import Experiment
-from natxy.plan.gateways.base import MOST_POOL_ADDRESSES
+from natxy.plan.gateways.base import MOST_POOL_ADDRESSES, GatewayModel
 from natxy.plan.model.address_ranges import AddressRange, AddressRanges
 from natxy.plan.model.addresses import AddressPreset, LinkAddresses
 from natxy.plan.model.homes import HomesPlan
@@ -70,6 +70,8 @@ def check_addresses(plan: Plan, own: ExperimentPlan, experiment: Experiment, loc
 def _check_pool(plan: Plan, experiment: Experiment, location: Location) -> Iterator[Problem]:
     """Yields the problems of the public addresses that the gateway gives connections without a translation."""
     addresses, pool, at = experiment.addresses, experiment.addresses.pool, (*location, "pool")
+    if lacking := next((hop for hop in experiment.gateway.hops if hop.needs_pool), None):
+        yield from _check_own_pool(experiment, lacking, at)
     if pool is None:
         return
     if experiment.translation:
@@ -95,6 +97,19 @@ def _check_pool(plan: Plan, experiment: Experiment, location: Location) -> Itera
             )
             break
     yield from check_destinations(plan, AddressRanges.model_validate({"first": pool[0], "last": pool[-1]}), at)
+
+
+def _check_own_pool(experiment: Experiment, gateway: GatewayModel, at: Location) -> Iterator[Problem]:
+    """Refuses to leave a gateway without public addresses of its own, where it cannot have those of its interfaces."""
+    pool, own = experiment.addresses.pool, experiment.addresses.right.dut.ip
+    text = f"{gateway.driver} gives connections no address of an interface; give it others, e.g. 198.19.0.4/30"
+    if experiment.gateway.hops[-1] is not gateway:
+        text = f"a pool is that of the last gateway, and {gateway.driver} needs one; let it be the last of the chain"
+        yield Problem(at, text)
+    elif pool is None:
+        yield Problem(at, f"missing; {text}")
+    elif own in pool:
+        yield Problem(at, f"{own} is the gateway's own on the right, and {text}")
 
 
 def check_destinations(plan: Plan, hosts: AddressRanges, at: Location) -> Iterator[Problem]:

@@ -111,3 +111,20 @@ def test_a_box_that_the_tester_plays_has_a_link_too() -> None:
     assert problems(**edge) == {}
     pool = {"addresses": {"pool": "198.19.0.4/31"}}
     assert [*problems(**own, **pool)] == ["experiments[0].gateway.gateways[2].port_set"]
+
+
+@pytest.mark.parametrize(
+    ("gateways", "addresses", "told"),
+    [
+        (["softwire", "vpp-dslite"], {}, "missing; vpp-dslite gives connections no address of an interface"),
+        (["softwire", "vpp-dslite"], {"pool": "198.19.0.1/32"}, "198.19.0.1 is the gateway's own on the right"),
+        (["softwire", "vpp-dslite", "nftables"], {"pool": "198.19.0.4/31"}, "let it be the last of the chain"),
+    ],
+)
+def test_a_gateway_that_needs_public_addresses_of_its_own(
+    gateways: list[str], addresses: dict[str, str], told: str
+) -> None:
+    own: dict[str, Any] = {"gateway": {"driver": "chain", "gateways": gateways}, **CONNECTED}
+    assert told in problems(**own, addresses=addresses)["experiments[0].addresses.pool"]
+    own["gateway"] = {"driver": "chain", "gateways": ["softwire", "vpp-dslite"]}
+    assert problems(**own, addresses={"pool": "198.19.0.4/31"}) == {}

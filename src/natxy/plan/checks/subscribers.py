@@ -77,8 +77,8 @@ def _check_homes(experiment: Experiment, own: HomesPlan, core: GatewayModel, at:
         text = (
             f"{core.driver} does not keep homes with one address apart: the core itself has to be a NAT that knows "
             "the softwire of each connection, for which Linux would need a connection tracking zone for each softwire. "
-            "Give {driver: reference, mode: nat} or {driver: command, stateful: true, masquerades: true, …}, or give "
-            "each home an address of its own by `ipv4`"
+            "Give vpp-dslite, {driver: reference, mode: nat}, or {driver: command, stateful: true, masquerades: true, "
+            "…}, or give each home an address of its own by `ipv4`"
         )
         yield Problem((*at, "inner"), text)
     if isinstance(experiment.procedure, BindingCheckConfig):

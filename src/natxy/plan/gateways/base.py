@@ -28,9 +28,9 @@ class TableNeed:
     """Holds the requirements of a plan on a connection tracking table.
 
     `endpoints` counts the addresses and ports of the left side that connections come from, `remote_endpoints` those of
-    the right side that they go to; `hosts` and `remote_hosts` count the addresses alone. `longest_trial_s` is phase 1 +
-    gap + phase 2, or the longest time without a frame of a connection where that is known. Connections are of
-    `protocol`.
+    the right side that they go to; `hosts` and `remote_hosts` count the addresses alone, and `softwires` a core's
+    subscribers. `longest_trial_s` is phase 1 + gap + phase 2, or the longest time without a frame of a connection where
+    that is known. Connections are of `protocol`.
     """
 
     connections: int
@@ -39,6 +39,7 @@ class TableNeed:
     longest_trial_s: float
     hosts: int = 1
     remote_hosts: int = 1
+    softwires: int = 1
     protocol: Protocol = Protocol.UDP
 
 
@@ -68,6 +69,8 @@ class GatewayModel(PlanModel):
     """True if it sends UDP checksums of 0 to IPv6, which have to be 0xFFFF there (RFC 8200 §8.1)."""
     keeps_conntrack: ClassVar[bool] = False
     """True if it keeps its connections in Linux's connection tracking table."""
+    needs_pool: ClassVar[bool] = False
+    """True if no address of its interfaces can be one of its public addresses."""
     serves_pairs: ClassVar[bool] = False
     """True if it can forward between several pairs of interfaces at the same time."""
     steers_own_cores: ClassVar[bool] = False

@@ -18,7 +18,7 @@ from natxy.plan.gateways.openbsd_pf import OpenbsdPfConfig, PfClear
 from natxy.plan.gateways.reference import Faults, ReferenceConfig, ReferenceMode
 from natxy.plan.gateways.simulated import SimulatedConfig
 from natxy.plan.gateways.snabb import SnabbConfig
-from natxy.plan.gateways.vpp import VppConfig
+from natxy.plan.gateways.vpp import VppConfig, VppDsliteConfig
 from natxy.plan.gateways.wire import WireConfig
 from natxy.plan.model.terms import Kernel, TranslationKind
 
@@ -38,6 +38,7 @@ NAT = ReferenceConfig(mode=ReferenceMode.NAT)
         # Ends of MAP-T are no gateways alone.
         (Nat46Config(), False, False, set()),
         (JoolMaptConfig(), False, False, set()),
+        (VppDsliteConfig(), True, True, set()),
         (OpenbsdPfConfig(), True, True, {None, NAT64, NAT46}),
         (OpenbsdPfConfig(enabled=False), False, False, {None}),
         (OpenbsdPfConfig(nat=False), True, False, {None}),
@@ -67,6 +68,7 @@ def test_what_becomes_of_packets(
         (JoolConfig(), 5_560_000, 2),
         (OpenbsdPfConfig(), 10**9, 0),
         (OpenbsdPfConfig(clear=PfClear.REBOOT), 1, 120),
+        (VppDsliteConfig(), 10**9, 5),
         (ReferenceConfig(clear_time=0.5), 10**9, 0.5),
         (ReferenceConfig(clear_time=0.5, tear_down_rate=1000), 2000, 2.5),
     ],
@@ -93,6 +95,7 @@ NEED = TableNeed(connections=1_000_000, endpoints=60_000, remote_endpoints=20, l
         # RFC 6146: an endpoint keeps its port for all destinations.
         (JoolConfig(), NAT64, 60_000),
         (JoolConfig(), NAT46, None),
+        (VppDsliteConfig(), None, 60_000),
     ],
 )
 def test_how_many_ports_of_public_addresses_connections_take(
@@ -216,6 +219,7 @@ def test_all_commands_of_a_gateway_are_known() -> None:
         (LinuxForwardConfig(), True),
         (NftablesConfig(), True),
         (VppConfig(), False),
+        (VppDsliteConfig(), False),
         (SnabbConfig(), False),
         (CommandConfig(driver="command"), False),
         (NAT, False),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which connections Linux is foreseen to refuse although its table has room for them."""
+"""Tests which connections gateways are foreseen to refuse although their tables have room for them."""
 
 from __future__ import annotations
 
@@ -93,6 +93,25 @@ def test_a_port_set_is_searched_in_part() -> None:
     assert foreseen(gateway=nat, connections=10_000, **own) == []
     # Ranges of 64 ports are searched whole.
     assert foreseen(gateway=NAT | {"port_set": {"psid_length": 4}}, connections=4000, **own) == []
+
+
+@pytest.mark.parametrize(
+    ("gateways", "own", "sessions"),
+    [
+        (["tester", "vpp-dslite"], {"subscribers": {"inner": "192.168.1.2", "count": 40}}, "1,250"),
+        (["tester", "vpp-dslite"], {"subscribers": {"inner": "192.168.1.2", "count": 50}}, None),
+        # All hosts are behind one B4.
+        (["softwire", "vpp-dslite"], {"addresses": "multiple"}, "50,000"),
+        (["softwire", "vpp-dslite"], {"ports": {"source": "1024-2023", "destination": "1-100"}}, None),
+    ],
+)
+def test_a_b4_has_a_session_for_each_address_and_port(
+    gateways: list[str], own: dict[str, Any], sessions: str | None
+) -> None:
+    addresses = {"preset": own.get("addresses", "single"), "pool": "198.19.0.4/31"}
+    chain = {"driver": "chain", "gateways": gateways}
+    found = foreseen(**own | {"gateway": chain, "connections": "50k", "addresses": addresses})
+    assert [each.partition(" sessions")[0] for each in found] == ([f"each B4 has {sessions}"] if sessions else [])
 
 
 def lost_by_linux(hosts: int, sources: int, seed: int) -> int:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, Literal
 
 from natxy.addressing.softwire_tables import MOST_IN_TABLE
-from natxy.plan.gateways.checking_core import MOST_RANGES_OF_ONE
+from natxy.plan.gateways.checking_core import MOST_RANGES_OF_ONE, CheckingCoreModel
 from natxy.plan.gateways.relay import RelayModel
 
 
@@ -18,7 +18,7 @@ class SnabbBy(StrEnum):
     RAW = "raw"
 
 
-class SnabbConfig(RelayModel):
+class SnabbConfig(RelayModel, CheckingCoreModel):
     """Snabb's lwAFTR, the core of lw4o6 or MAP-E. No distribution packages it, so the user builds it."""
 
     untried: ClassVar[str | None] = (
@@ -26,7 +26,6 @@ class SnabbConfig(RelayModel):
     )
     most_subscribers: ClassVar = MOST_IN_TABLE
     most_port_ranges: ClassVar = MOST_IN_TABLE * MOST_RANGES_OF_ONE
-    rests: ClassVar[bool] = False
     driver: Literal["snabb"] = "snabb"
     program: str = "snabb"
     """Path on the DUT, or name on its PATH."""

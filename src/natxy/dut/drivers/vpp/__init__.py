@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver for VPP as a border relay."""
+"""The drivers for VPP, as a border relay and as an AFTR."""

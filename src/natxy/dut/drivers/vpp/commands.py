@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the commands that make a border relay of VPP by its plugin `map`."""
+"""Writes the commands that give VPP its interfaces, and those of its plugin `map`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,25 @@ from natxy.plan.model.addresses import LinkAddresses
 _HOST_BITS = {4: 32, 6: 128}
 
 
-def port_commands(interface: str, mac: str, link: LinkAddresses) -> Iterator[str]:
-    """Yields the commands for a socket (AF_PACKET) on a Linux interface, with its addresses and routes."""
+def port_commands(interface: str, mac: str, link: LinkAddresses, feature: str) -> Iterator[str]:
+    """Yields the commands for a socket (AF_PACKET) on a Linux interface, with its addresses, its routes, and the
+    `feature` of a plugin, if any."""
     port = port_of(interface)
     yield f"create host-interface name {interface} hw-addr {mac}"
     yield f"set interface state {port} up"
     yield f"set interface ip address {port} {link.dut}"
     yield from (f"ip route add {network} via {link.tester.ip} {port}" for network in link.routes)
-    yield f"map interface {port}"
+    if feature:
+        yield f"{feature} {port}"
+
+
+def neighbor_commands(interface: str, link: LinkAddresses, known: str) -> Iterator[str]:
+    """Yields a static entry for each of a link's neighbours that the kernel knows, by what `ip neigh` shows."""
+    neighbors = {str(each) for each in link.neighbors}
+    for line in known.splitlines():
+        match line.split():
+            case [address, "lladdr", mac, *_] if address in neighbors:
+                yield f"set ip neighbor {port_of(interface)} {address} {mac} static"
 
 
 def port_of(interface: str) -> str:

@@ -14,8 +14,8 @@ import pytest
 from natxy.addressing.map_rules import MapRule
 from natxy.addressing.softwire_tables import SoftwireTable
 from natxy.dut.base import DutInterfaces
-from natxy.dut.drivers.vpp import gateway as module
-from natxy.dut.drivers.vpp.gateway import VppGateway
+from natxy.dut.drivers.vpp import process as module
+from natxy.dut.drivers.vpp.relay import VppGateway
 from natxy.errors import DutError, GatewayDiedError, GatewayMissingError, PlanError
 from natxy.plan.bindings.vpp import read_vpp
 from natxy.plan.gateways.vpp import VppConfig
@@ -57,6 +57,17 @@ def test_both_interfaces_and_one_subscriber() -> None:
         "map add domain ip4-pfx 100.64.1.0/30 ip6-pfx 2001:2:0:5000::1/128 ip6-src 2001:2:0:5000::2 ea-bits-len 0 "
         "psid-offset 0 psid-len 0",
     ]
+
+
+def test_vpp_gets_the_neighbours_that_the_kernel_knows() -> None:
+    known = (
+        "2001:2::2 lladdr 02:00:00:00:00:01 router STALE\n2001:2::9 lladdr 02:00:00:00:00:09 STALE\n2001:2::2 FAILED\n"
+    )
+    place = RelayDut({"ip neigh show dev a": known, "ip neigh show dev b": "198.19.0.2 INCOMPLETE\n"})
+    driver(place).install()
+    written = place.files[f"{PATH}.commands"].splitlines()
+    assert written[5] == "set ip neighbor host-a 2001:2::2 02:00:00:00:00:01 static"
+    assert sum("neighbor" in line for line in written) == 1
 
 
 def test_vpp_computes_the_subscribers_of_a_rule() -> None:

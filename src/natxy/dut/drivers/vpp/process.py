@@ -1,50 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VPP with its plugin `map`, which the user has built: the core of lw4o6 or MAP-E in user space."""
+"""A VPP of natxy's own, beside any other one on the DUT."""
 
 from __future__ import annotations
 
 import time
-from typing import ClassVar, Final
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final, TypeVar
 
-from natxy.addressing.map_rules import MapRule
-from natxy.dut.drivers.vpp.commands import port_commands, rule_commands, table_commands
+from natxy.dut.drivers.vpp.commands import neighbor_commands, port_commands
 from natxy.dut.linux.relay import RelayGateway
-from natxy.dut.linux.softwires import bindings
-from natxy.errors import DutError, PlanError
-from natxy.plan.gateways.vpp import VppConfig
+from natxy.errors import DutError
+from natxy.plan.gateways.vpp import VppModel
 
-_DOMAIN: Final = "map add domain "
+VppConfigT = TypeVar("VppConfigT", bound=VppModel)
+
 _START_S: Final = 60.0
 _ASK_S: Final = 0.2
 _SHOWN_LINES: Final = 200
-# "EA bits must be within the first 64 bits" (VPP's src/plugins/map/map.c).
-_LONGEST_PREFIX: Final = 64
 
 
-class VppGateway(RelayGateway[VppConfig]):
-    """Runs VPP, which has its frames from the interfaces by sockets (AF_PACKET): the kernel forwards none meanwhile."""
+class VppProcess(RelayGateway[VppConfigT]):
+    """Runs VPP, which has its frames from the interfaces by sockets (AF_PACKET): the kernel forwards none meanwhile.
 
-    name = "vpp"
-    summary = "VPP's plugin map in user space, of your own build: the core of lw4o6 and MAP-E; untried"
-    position = 7
+    A driver yields the commands of its plugin, and tells whether VPP has carried them out.
+    """
+
     remedy: ClassVar[str] = (
         "build it from https://github.com/FDio/vpp, or install FD.io's packages, and give its path as the gateway's "
         "`program`"
     )
     process: ClassVar[str] = "vpp_main"
+    feature: ClassVar[str] = ""
+    """The command that makes the plugin take packets from an interface, without the interface; empty if routes do."""
 
     @classmethod
-    def programs(cls, config: VppConfig) -> dict[str, str]:
+    def programs(cls, config: VppConfigT) -> dict[str, str]:
         return super().programs(config) | {_vppctl_of(config): cls.remedy}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        rule = self._rule
-        if rule and rule.ipv6.prefixlen + rule.ea_length > _LONGEST_PREFIX:
-            raise PlanError(
-                f"VPP takes a prefix and EA bits of {_LONGEST_PREFIX} bits together, and {rule.ipv6} and "
-                f"{rule.ea_length} EA bits are longer; give a shorter `ipv6`"
-            )
+    @abstractmethod
+    def plugin_commands(self) -> Iterable[str]:
+        """Yields the commands that come after those of the interfaces."""
+
+    @abstractmethod
+    def missing(self) -> str:
+        """Returns what VPP lacks of the last of its commands, empty once it has carried all of them out."""
 
     def install(self) -> None:
         """Starts VPP. GatewayMissingError when the DUT does not have it."""
@@ -59,31 +59,30 @@ class VppGateway(RelayGateway[VppConfig]):
         self.background.stop(self.conf_file, self._commands_file, self._cli_socket, self._stats_socket)
 
     def wait_ready(self) -> None:
-        """Returns when VPP has the last of its domains, which come after its interfaces."""
+        """Returns when VPP has carried out the last of its commands."""
         super().wait_ready()
-        last = sum(line.startswith(_DOMAIN) for line in self._commands()) - 1
         deadline = time.monotonic() + _START_S
-        while "ip4-pfx" not in self._vppctl("show", "map", "domain", "index", str(last)):
+        while missing := self.missing():
             self.check_alive()
             if time.monotonic() > deadline:
                 raise DutError(
-                    f"{self.config.program} did not take its {last + 1:,} domains within {_START_S:g} s; it printed: "
+                    f"{self.config.program} did not take its {missing} within {_START_S:g} s; it printed: "
                     f"{self.background.last_words()}"
                 )
             time.sleep(_ASK_S)
 
     def version(self) -> str:
-        shown = self._vppctl("show", "version").splitlines()
+        shown = self.vppctl("show", "version").splitlines()
         return f"{shown[0].strip() if shown else 'VPP'} ({self.config.program}), {self.kernel()}"
 
     def configuration(self) -> str:
         shown = self.transport.run(["head", "-n", str(_SHOWN_LINES), self._commands_file]).stdout.rstrip()
         return f"# {self._commands_file}, at most {_SHOWN_LINES} lines\n{shown}\n{super().configuration()}"
 
-    @property
-    def _rule(self) -> MapRule | None:
-        several = self.softwire.subscribers
-        return several if isinstance(several, MapRule) and several.ea_length else None
+    def vppctl(self, *command: str) -> str:
+        """Returns what VPP prints on a command; vppctl exits with 0 even where VPP refuses one."""
+        argv = [_vppctl_of(self.config), "-s", self._cli_socket, *command]
+        return self.transport.run(argv, check=False).stdout
 
     @property
     def _commands_file(self) -> str:
@@ -107,26 +106,17 @@ class VppGateway(RelayGateway[VppConfig]):
         ]
         return "".join(f"{line}\n" for line in lines)
 
-    def _commands(self) -> list[str]:
-        left, right, core = self.interfaces.left, self.interfaces.right, self.softwire.own
-        rule = self._rule
-        return [
-            *port_commands(left, self.mac(left), self.addresses.left),
-            *port_commands(right, self.mac(right), self.addresses.right),
-            *(
-                rule_commands(rule, core)
-                if rule
-                else table_commands(bindings(self.softwire, self.config.port_set), core)
-            ),
-        ]
-
-    def _vppctl(self, *command: str) -> str:
-        """Returns what VPP prints on a command; vppctl exits with 0 even where VPP refuses one."""
-        argv = [_vppctl_of(self.config), "-s", self._cli_socket, *command]
-        return self.transport.run(argv, check=False).stdout
+    def _commands(self) -> Iterator[str]:
+        links = ((self.interfaces.left, self.addresses.left), (self.interfaces.right, self.addresses.right))
+        for interface, link in links:
+            yield from port_commands(interface, self.mac(interface), link, self.feature)
+            # A VPP that was started anew would drop the first frames to neighbours which it does not know.
+            known = self.transport.run(["ip", "neigh", "show", "dev", interface], check=False).stdout
+            yield from neighbor_commands(interface, link, known)
+        yield from self.plugin_commands()
 
 
-def _vppctl_of(config: VppConfig) -> str:
+def _vppctl_of(config: VppModel) -> str:
     """Returns the program that gives a running VPP commands, which is beside it."""
     folder, slash, _ = config.program.rpartition("/")
     return f"{folder}{slash}vppctl"
