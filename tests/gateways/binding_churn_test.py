@@ -10,10 +10,9 @@ from typing import Any, Final
 import pytest
 
 from natxy.engine.messages.results import Verdict
-from natxy.results.records import RunRecord, State
 from tests.support import needs
 from tests.support.chains import chain
-from tests.support.measured_runs import measured_run
+from tests.support.measured_runs import late, measured_run
 from tests.support.undisturbed import repeated
 
 pytestmark = [*needs.LAB, needs.SEG6, pytest.mark.same_machine]
@@ -29,10 +28,23 @@ TABLE: Final = "ipv4,psid,b4\n" + "".join(
     for psid in range(4)
 )
 
-
-def late(run: RunRecord) -> str:
-    """Returns why the tester could not measure a change: it came to it when the traffic had ended."""
-    return ", ".join(each.reason for each in run.experiments if each.state == State.TESTER_LIMIT)
+# A core by commands: of eight addresses, each has a route.
+ROUTE: Final = "route replace {} encap seg6 mode encap.red segs {} dev {{left}}"
+DECAPSULATE: Final = "-6 route add {softwire_own}/128 encap seg6local action End.DX4 nh4 0.0.0.0 dev {left}"
+ENDS: Final = {f"198.18.128.{number}": f"fd00:2:7::{number}" for number in range(8)}
+COMMAND: Final = {
+    "driver": "command",
+    "apply": [
+        ["ip", "sr", "tunsrc", "set", "{softwire_own}"],
+        ["ip", *DECAPSULATE.split()],
+        *(["ip", *ROUTE.format(*each).split()] for each in ENDS.items()),
+        ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+    ],
+    "remove": [["ip", "route", "flush", "root", "198.18.128.0/29"]],
+    "add_binding": [["ip", *ROUTE.format("{binding_ipv4}", "{binding_b4}").split()]],
+    "remove_binding": [["ip", "route", "del", "{binding_ipv4}/32"]],
+}
+LISTED: Final = "ipv4,psid,b4\n" + "".join(f"{address},,{end}\n" for address, end in ENDS.items())
 
 
 @repeated
@@ -47,11 +59,12 @@ def test_a_core_of_the_kernel_changes_bindings_without_loss_of_the_others(tmp_pa
             {"name": "own-addresses", "subscribers": {}, **fields},
             {"name": "shared-addresses", "subscribers": SHARED, **fields},
             {"name": "table", "subscribers": {"table": TABLE, "offset": 0}, **fields},
+            {"name": "commands", "subscribers": {"table": LISTED}, **fields, "gateway": chain("tester", COMMAND)},
         ],
     }
     (tmp_path / "plan.yaml").write_text(json.dumps(plan))
     run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
-    for experiment, bindings in zip(run.experiments, (128, 32, 16), strict=True):
+    for experiment, bindings in zip(run.experiments, (128, 32, 16, 4), strict=True):
         [repetition] = experiment.repetitions
         figures = repetition.figures
         # Frames to subscribers without a route do not pass. Frames from any do: the kernel takes all of them out.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from natxy.procedures.common.streams import establish_request, neighbors_request
 from natxy.system.machine_sysctls import MachineSysctls
 from tests.support import needs, snabb_stand_in, vpp_stand_in
 from tests.support.chains import chain, experiment_of, set_up
+from tests.support.measured_runs import late, measured_run
 from tests.support.nat_bed import all_arrived, patiently
 from tests.support.relay_stand_in import script
 from tests.support.timing import wait_until
@@ -45,6 +47,14 @@ VPP: Final = {"driver": "vpp"}
 AFTR: Final = {"driver": "vpp-dslite"}
 HOMES: Final = {"inner": "192.168.1.2", "count": 40}
 CONNECTIONS: Final = 200
+ALONE: Final = [(IPv4Address(f"198.18.128.{number}"), 0) for number in range(8)]
+TABLE_OF_8: Final = as_csv(
+    {
+        (address, psid): IPv6Address(f"fd00:2:7::{5 * psid + number}")
+        for number, (address, _) in enumerate(ALONE)
+        for psid in range(2)
+    }
+)
 
 
 def with_program(own: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -130,6 +140,52 @@ def test_an_aftr_translates_and_forgets_its_sessions(subscribers: dict[str, Any]
         assert "set ip neighbor" in described.configuration
         gateway.remove()
         assert not [*Path("/run").glob("natxy-vpp-dslite-*")]
+
+
+@pytest.mark.same_machine
+@pytest.mark.parametrize(
+    ("own", "subscribers", "bindings"),
+    [
+        (SNABB, {"ipv4": "198.18.128.0/30", "ea_length": 3, "offset": 0}, 4),
+        (VPP, {"table": TABLE_OF_8, "offset": 0}, 8),
+        (VPP, {"table": as_csv(dict.fromkeys(ALONE, IPv6Address("fd00:2:7::9")))}, 4),
+    ],
+    ids=["snabb", "vpp, shared addresses", "vpp, own addresses"],
+)
+@repeated
+def test_a_relay_changes_bindings_while_frames_flow(
+    own: dict[str, Any], subscribers: dict[str, Any], bindings: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snabb, "_RESOLVED_S", 1.0)
+    plan = {
+        "name": "p",
+        "repeat": 1,
+        "timing": {"preset": "lab", "trial": "500ms", "max_pause": "1s", "overrun_floor": "1s"},
+        "defaults": {"max_invalid": 20},
+        "experiments": [
+            {
+                "name": "x",
+                "gateway": chain("tester", with_program(own, tmp_path)),
+                "subscribers": subscribers,
+                "procedure": {"name": "binding-churn", "recovery": "8s"},
+                "rate": 200,
+            }
+        ],
+    }
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan))
+    run, _ = measured_run(tmp_path / "plan.yaml", tmp_path / "out", blames=late)
+    [experiment] = run.experiments
+    [repetition] = experiment.repetitions
+    figures = repetition.figures
+    passed = {name: figures[name] for name in ("unchanged_lost", "old_passed_forward", "old_passed_reverse")}
+    assert passed == dict.fromkeys(passed, 0), repetition.reason
+    took_s = figures["change"]
+    assert took_s
+    assert figures["bindings"] == pytest.approx(bindings / took_s)
+    for name in ("old_time_forward", "old_time_reverse", "new_time_forward", "new_time_reverse", "new_whole_reverse"):
+        time_s = figures[name]
+        assert time_s is not None
+        assert 0 < time_s <= took_s + 0.5, name
 
 
 class MultiqueueNamespace(LocalTransport):

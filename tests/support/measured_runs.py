@@ -26,6 +26,11 @@ def without_result(run: RunRecord) -> str:
     return ", ".join(found)
 
 
+def late(run: RunRecord) -> str:
+    """Returns why the tester could not measure what happens in traffic: it came to it when the traffic had ended."""
+    return ", ".join(each.reason for each in run.experiments if each.state == State.TESTER_LIMIT)
+
+
 def measured_run(
     plan: Path,
     folder: Path,

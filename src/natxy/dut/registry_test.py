@@ -75,7 +75,9 @@ def test_stateful_gateways_can_clear_their_table(config: GatewayConfig) -> None:
 
 @pytest.mark.parametrize("name", SINGLE_GATEWAYS)
 def test_bindings_are_changed_by_the_drivers_whose_settings_say_so(name: str) -> None:
-    configs = [config for config in [*DEFAULTS, MapTConfig(by=MapTBy.JOOL_SIIT)] if config.driver == name]
+    changing = CommandConfig(add_binding=[["true"]], remove_binding=[["true"]])
+    every = [*DEFAULTS, MapTConfig(by=MapTBy.JOOL_SIIT), changing]
+    configs = [config for config in every if config.driver == name]
     changes = any(config.changes_bindings for config in configs)
     assert (SINGLE_GATEWAYS[name].set_unbound is not Gateway.set_unbound) == changes
 

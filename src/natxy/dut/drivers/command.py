@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.subscriber_ranges import SubscriberRange, changed
 from natxy.dut.base import Capability, DutDescription, Gateway
 from natxy.dut.linux.made import Existing, existing, gone
 from natxy.dut.transport.base import CompletedCommand
@@ -55,6 +56,7 @@ class CommandGateway(Gateway[CommandConfig]):
         self._secrets = Secrets()
         # What the DUT had before `apply`, and what of the gateway is there since it was last ready.
         self._before: Existing | None = None
+        self._unbound: tuple[SubscriberRange, ...] = ()
         self._made = Existing()
         pool = self.addresses.public
         self._meanings = {
@@ -89,6 +91,7 @@ class CommandGateway(Gateway[CommandConfig]):
         # Asked once, so that a reset is no longer than its commands.
         if self._before is None and self.config.alive is None and self.config.apply:
             self._before = existing(self.transport)
+        self._unbound = ()
         with self.removed_on_error():
             self._run_all(self.config.apply)
 
@@ -100,8 +103,31 @@ class CommandGateway(Gateway[CommandConfig]):
         if not self.config.restart:
             super().restart()
             return
+        self._unbound = ()
         self._run_all(self.config.restart)
         self.wait_ready()
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        """Runs the plan's commands for each subscriber that loses or gets a binding.
+
+        DutError if one fails: then the gateway was restarted, so that all subscribers have theirs.
+        """
+        withdrawn, added = changed(self._unbound, without)
+        try:
+            for commands, ranges in ((self.config.remove_binding, withdrawn), (self.config.add_binding, added)):
+                for one in (subscriber for each in ranges for subscriber in each):
+                    self._meanings |= {
+                        "{binding_ipv4}": str(one.ipv4),
+                        "{binding_b4}": str(one.address),
+                        "{binding_psid}": str(one.ports.psid),
+                        "{binding_psid_length}": str(one.ports.psid_length),
+                        "{binding_offset}": str(one.ports.offset),
+                    }
+                    self._run_all(commands)
+        except DutError:
+            self.restart()
+            raise
+        self._unbound = (*without,)
 
     def set_cores(self, cores: Sequence[int]) -> None:
         self._meanings["{cores}"] = str(len(cores))

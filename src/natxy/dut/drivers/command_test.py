@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from natxy.addressing.map_rules import MapRule
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability, DutInterfaces
 from natxy.dut.drivers.command import CommandGateway
 from natxy.dut.transport.base import CompletedCommand
@@ -188,6 +189,66 @@ def test_restart_by_its_own_commands_and_else_by_setting_it_up_anew(tmp_path: Pa
     assert log.read_text().split() == ["restart", "ready", "remove", "apply", "ready"]
 
 
+def changing(folder: Path, **own: object) -> CommandGateway:
+    """Returns a core of four addresses with two subscribers each, whose commands say what they do in a file."""
+
+    def note(*words: str) -> list[str]:
+        return shell(f"echo {' '.join(words)} >> {folder}/notes")
+
+    settings = {
+        "apply": [note("apply", "{softwire_own}")],
+        "add_binding": [note("add", "{binding_ipv4}", "{binding_psid}", "{binding_b4}")],
+        "remove_binding": [note("remove", "{binding_ipv4}", "{binding_psid}/{binding_psid_length}/{binding_offset}")],
+        **own,
+    }
+    rule = MapRule(IPv6Network("fd00:2:6::/48"), IPv4Network("198.18.128.0/30"), 3, 0)
+    softwire = Softwire(
+        end=SoftwireEnd.CORE, own=IPv6Address("2001:2::c"), far=rule.subscriber(0).address, carries=(), subscribers=rule
+    )
+    addresses = ADDRESSES.model_copy(update={"softwire": softwire})
+    config = CommandConfig.model_validate(settings)
+    return CommandGateway(config, LocalTransport(MachineSysctls()), DutInterfaces("eth1", "eth2"), addresses)
+
+
+def some(core: CommandGateway, first: int) -> SubscriberRange:
+    assert core.addresses.softwire
+    rule = core.addresses.softwire.subscribers
+    assert isinstance(rule, MapRule)
+    address = IPv4Address("198.18.128.0") + first
+    return SubscriberRange.of(rule, address, address)
+
+
+def test_bindings_are_changed_by_the_commands_of_each_subscriber(tmp_path: Path) -> None:
+    core = changing(tmp_path)
+    assert core.config.changes_bindings
+    core.apply()
+    core.set_unbound([some(core, 3)])
+    core.set_unbound([some(core, 0)])
+    core.set_unbound([])
+    assert (tmp_path / "notes").read_text().splitlines() == [
+        "apply 2001:2::c",
+        "remove 198.18.128.3 0/1/0",
+        "remove 198.18.128.3 1/1/0",
+        "remove 198.18.128.0 0/1/0",
+        "remove 198.18.128.0 1/1/0",
+        "add 198.18.128.3 0 fd00:2:6:c000:0:c612:8003:0",
+        "add 198.18.128.3 1 fd00:2:6:e000:0:c612:8003:1",
+        "add 198.18.128.0 0 fd00:2:6::c612:8000:0",
+        "add 198.18.128.0 1 fd00:2:6:2000:0:c612:8000:1",
+    ]
+
+
+def test_a_change_that_fails_leaves_all_subscribers_with_a_binding(tmp_path: Path) -> None:
+    core = changing(tmp_path, add_binding=[["false"]])
+    core.apply()
+    core.set_unbound([some(core, 3)])
+    with pytest.raises(DutError, match="false"):
+        core.set_unbound([])
+    core.set_unbound([some(core, 1)])
+    notes = (tmp_path / "notes").read_text().splitlines()
+    assert notes[3:] == ["apply 2001:2::c", "remove 198.18.128.1 0/1/0", "remove 198.18.128.1 1/1/0"]
+
+
 def test_cores_are_a_number_in_the_arguments(tmp_path: Path) -> None:
     dut = gateway(set_cores=[shell(f"echo maxcpus={{cores}} > {tmp_path}/boot")])
     assert dut.capabilities == {Capability.SET_CORES}
@@ -313,6 +374,9 @@ def test_secrets_that_cannot_be_read_are_known_before_a_run() -> None:
         ({"clear": [["true"]]}, "stateful: true"),
         ({"apply": ["reboot"]}, "valid list"),
         ({"apply": [[]]}, "at least 1 item"),
+        ({"add_binding": [["true"]]}, "give both `add_binding` and `remove_binding`"),
+        ({"apply": [["ip", "{binding_ipv4}"]]}, "only `add_binding` and `remove_binding` have it"),
+        ({"add_binding": [["{binding_port}"]]}, "{binding_port} stands for nothing; expected one of binding_b4"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from natxy.addressing.port_sets import PortSet
 from natxy.addressing.subscriber_ranges import SubscriberRange, changed
-from natxy.dut.linux.softwires import HOP_LIMIT, Binding, SoftwireEndGateway, binding_of_subscriber, bindings
+from natxy.dut.linux.softwires import HOP_LIMIT, Binding, SoftwireEndGateway, bindings, bindings_of
 from natxy.errors import DutError
 from natxy.plan.gateways.lwaftr import LwaftrConfig
 
@@ -57,10 +57,10 @@ class LwaftrGateway(SoftwireEndGateway[LwaftrConfig]):
     def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
         withdrawn, added = changed(self.unbound, without)
         commands = chain(
-            *(self._of_binding(binding_of_subscriber(one), "del") for each in withdrawn for one in each),
-            *(self._of_binding(binding_of_subscriber(one)) for each in added for one in each),
+            *(self._of_binding(each, "del") for each in bindings_of(withdrawn)),
+            *(self._of_binding(each) for each in bindings_of(added)),
         )
-        self.change("tc", commands, without)
+        self.change(without, lambda: self.batch("tc", commands, force=False))
 
     def uninstall(self) -> None:
         # The interface's filters and routes go with it.

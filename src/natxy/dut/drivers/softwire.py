@@ -64,7 +64,7 @@ class SoftwireGateway(SoftwireEndGateway[SoftwireConfig]):
             *(self._bindings(each, interface, route="del", rule="del") for each in withdrawn),
             *(self._bindings(each, interface) for each in added),
         )
-        self.change("ip", commands, without)
+        self.change(without, lambda: self.batch("ip", commands, force=False))
 
     def uninstall(self) -> None:
         if self._shared:

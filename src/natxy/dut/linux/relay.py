@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import Capability
 from natxy.dut.linux.background import BackgroundProgram
 from natxy.dut.linux.softwires import SoftwireEndGateway
 from natxy.dut.linux.tun import check_process, run_path
+from natxy.errors import DutError
 from natxy.plan.gateways.relay import RelayModel
 
 RelayConfigT = TypeVar("RelayConfigT", bound=RelayModel)
@@ -41,6 +44,14 @@ class RelayGateway(SoftwireEndGateway[RelayConfigT]):
     @property
     def background(self) -> BackgroundProgram:
         return BackgroundProgram(self.transport, self.config.program, self.remedy, self.path, self.process)
+
+    def change(self, without: Sequence[SubscriberRange], carry_out: Callable[[], object]) -> None:
+        try:
+            super().change(without, carry_out)
+        except DutError:
+            # The process was started anew.
+            self.wait_ready()
+            raise
 
     def check_alive(self) -> None:
         """Looks for the process."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, collapse_addresses
 from typing import Final
@@ -57,6 +57,11 @@ def bindings(softwire: Softwire, port_set: PortSetModel | None) -> Iterator[Bind
     yield from (binding_of_subscriber(several.subscriber(number)) for number in range(several.subscriber_count))
 
 
+def bindings_of(ranges: Iterable[SubscriberRange]) -> Iterator[Binding]:
+    """Yields the bindings of some of several subscribers."""
+    yield from (binding_of_subscriber(one) for each in ranges for one in each)
+
+
 def binding_of_subscriber(subscriber: MapSubscriber | TableSubscriber) -> Binding:
     """Returns the binding of one of several subscribers."""
     return Binding(subscriber.number, subscriber.address, IPv4Network(subscriber.ipv4), subscriber.ports)
@@ -76,11 +81,11 @@ class SoftwireEndGateway(LinuxGateway[ConfigT]):
         is_edge = self.softwire.end == SoftwireEnd.EDGE
         self.outer = self.interfaces.right if is_edge else self.interfaces.left
 
-    def change(self, program: str, commands: Iterator[str], without: Sequence[SubscriberRange]) -> None:
-        """Carries out the commands after which these subscribers have no binding. DutError if one fails: then all
-        subscribers have theirs, because some of the commands may have been carried out."""
+    def change(self, without: Sequence[SubscriberRange], carry_out: Callable[[], object]) -> None:
+        """Carries out a change after which these subscribers have no binding. DutError if it fails: then all
+        subscribers have theirs, because a part of the change may have been carried out."""
         try:
-            self.batch(program, commands, force=False)
+            carry_out()
         except DutError:
             self.install()
             raise

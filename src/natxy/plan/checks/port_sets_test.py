@@ -118,11 +118,15 @@ def test_a_search_for_the_cost_is_only_made_if_asked() -> None:
             "end of a softwire; give a chain such as [tester, softwire] or [tester, {driver: map-t, by: jool-siit}]",
         ),
         (["map-t", "tester"], {}, "gateway", "the tester has to be its subscribers"),
-        (["tester", "map-t"], {"subscribers": {}}, "gateway", "softwire, lwaftr, {driver: map-t, by: jool-siit}"),
+        (
+            ["tester", "map-t"], {"subscribers": {}}, "gateway",
+            "softwire, lwaftr, snabb, vpp, {driver: map-t, by: jool-siit}",
+        ),
+        (["tester", "vpp"], {"subscribers": {}}, "subscribers", "vpp computes the subscribers of a rule"),
         (["tester", "softwire"], {}, "subscribers", "missing; binding-churn changes the bindings"),
         (
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {}}, "gateway",
-            "tester → reference while traffic flows; choose softwire, lwaftr, {driver: map-t",
+            "tester → reference while traffic flows; choose softwire, lwaftr, snabb, vpp, {driver: map-t",
         ),
         (
             ["tester", {"driver": "reference", "mode": "nat"}], {"subscribers": {"inner": "192.168.1.2", "count": 16}},

@@ -10,6 +10,7 @@ from natxy.plan.checks.subscribers import core_of, of_command
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.problems import Location, Problem
+from natxy.plan.model.table_subscribers import TableSubscribers
 from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures import DECLARATIONS, suppliers, takers
 from natxy.plan.procedures.frame_cost import FrameCostConfig
@@ -90,7 +91,11 @@ def check_bindings(experiment: Experiment, location: Location) -> Iterator[Probl
     core = core_of(experiment)
     if not (core and core.changes_bindings):
         text = f"natxy changes no bindings of {experiment.gateway.title} while traffic flows; choose softwire, lwaftr, "
-        yield Problem((*location, "gateway"), f"{text}{{driver: map-t, by: jool-siit}}, or reference without a NAT")
+        text += "snabb, vpp, {driver: map-t, by: jool-siit}, reference without a NAT, or a `command` with "
+        yield Problem((*location, "gateway"), f"{text}`add_binding` and `remove_binding`")
+    elif core.needs_table_to_change and not isinstance(experiment.subscribers, TableSubscribers):
+        text = f"{core.driver} computes the subscribers of a rule, so that none of them has a binding; give a `table`"
+        yield Problem((*location, "subscribers"), text)
     hosts = experiment.addresses.left_hosts
     if len(hosts.ranges) > 1 or hosts.ranges[0].low_bit or hosts.size < _FEWEST_OF_CHANGE:
         text = (

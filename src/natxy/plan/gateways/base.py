@@ -138,6 +138,11 @@ class GatewayModel(PlanModel):
         return False
 
     @property
+    def needs_table_to_change(self) -> bool:
+        """True if it computes the subscribers of a mapping rule, so that only those of a table have bindings."""
+        return False
+
+    @property
     def most_subscribers(self) -> int:
         """The subscribers that it serves as the core of a softwire, each with an address of its own."""
         return 1

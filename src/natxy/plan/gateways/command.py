@@ -17,14 +17,18 @@ _OF_PATH: Final = frozenset({
     "pool", "pool_first", "pool_last", "mapped_ipv4", "mapped_ipv6", "softwire_own", "softwire_far",
     "softwire_carries", "rule_ipv4", "rule_ipv6", "rule_ea_length", "rule_offset",
 })  # fmt: skip
+_OF_BINDING: Final = frozenset({
+    "binding_ipv4", "binding_b4", "binding_psid", "binding_psid_length", "binding_offset",
+})  # fmt: skip
 
 
 def _known(word: str) -> str:
     if "\0" in word:
         raise ValueError("expected text without a NUL, which no word of a command can have")
-    for name in re.findall(r"\{((?:pool|mapped|softwire|rule)_\w+)\}", word):
-        if name not in _OF_PATH:
-            raise ValueError(f"{{{name}}} stands for nothing; expected one of {', '.join(sorted(_OF_PATH))}")
+    known = _OF_PATH | _OF_BINDING
+    for name in re.findall(r"\{((?:pool|mapped|softwire|rule|binding)_\w+)\}", word):
+        if name not in known:
+            raise ValueError(f"{{{name}}} stands for nothing; expected one of {', '.join(sorted(known))}")
     return word
 
 
@@ -40,6 +44,8 @@ class CommandConfig(GatewayModel):
     length if it is one host's; in `set_cores`, `{cores}` is the number of cores. Of an end of a softwire,
     `{softwire_own}` and `{softwire_far}` are both ends, `{softwire_carries}` is the widest network to which packets go
     into it, and `{rule_ipv4}`, `{rule_ipv6}`, `{rule_ea_length}` and `{rule_offset}` are the rule of the `subscribers`.
+    In `add_binding` and `remove_binding`, `{binding_ipv4}` and `{binding_b4}` are the addresses of the one subscriber,
+    and `{binding_psid}`, `{binding_psid_length}` and `{binding_offset}` the ports.
     `{env:NAME}` and `{file:/PATH}` are secrets, a variable of natxy's environment and the content of a file beside
     natxy: they are read when the command runs, are not stored, and are shown as `***`.
     """
@@ -69,6 +75,10 @@ class CommandConfig(GatewayModel):
     """Command that prints the number of connections; the first number printed counts."""
     restart: list[Command] = Field(default=[])
     """Commands that reset the gateway and set it up as before; `remove` and `apply` when not given."""
+    add_binding: list[Command] = Field(default=[])
+    """Commands that add the binding of one subscriber of a core while traffic flows; run for each subscriber."""
+    remove_binding: list[Command] = Field(default=[])
+    """Commands that withdraw it."""
     set_cores: list[Command] = Field(default=[])
     """Commands that make `{cores}` of the gateway's cores do all its work; `remove` undoes that."""
     version: Command | None = None
@@ -86,9 +96,23 @@ class CommandConfig(GatewayModel):
             raise ValueError("`clear` and `count` need `stateful: true`; add it, or remove them")
         return self
 
+    @model_validator(mode="after")
+    def _adds_what_it_removes(self) -> CommandConfig:
+        if bool(self.add_binding) != bool(self.remove_binding):
+            raise ValueError(
+                "a change withdraws bindings and adds others; give both `add_binding` and `remove_binding`"
+            )
+        if any("{binding_" in word for command in self._of_gateway for word in command):
+            raise ValueError("{binding_…} is one subscriber's; only `add_binding` and `remove_binding` have it")
+        return self
+
     @property
     def commands(self) -> list[Command]:
         """All commands."""
+        return [*self._of_gateway, *self.add_binding, *self.remove_binding]
+
+    @property
+    def _of_gateway(self) -> list[Command]:
         several = (self.apply, self.remove, self.clear, self.restart, self.set_cores, self.describe)
         single = (self.wait_ready, self.alive, self.count, self.version)
         return [*(command for each in several for command in each), *filter(None, single)]
@@ -99,8 +123,12 @@ class CommandConfig(GatewayModel):
 
     @property
     def softwire_ends(self) -> frozenset[SoftwireEnd]:
-        asked_for = any("{softwire_" in word for command in self.commands for word in command)
+        asked_for = any(re.search(r"\{(softwire|binding)_", word) for command in self.commands for word in command)
         return frozenset(SoftwireEnd) if asked_for else frozenset()
+
+    @property
+    def changes_bindings(self) -> bool:
+        return bool(self.add_binding)
 
     @property
     def keeps_homes_apart(self) -> bool:

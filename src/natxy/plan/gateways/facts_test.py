@@ -206,7 +206,7 @@ def test_settings_have_limits(model: type[Any], accepted: dict[str, Any], refuse
 
 
 def test_all_commands_of_a_gateway_are_known() -> None:
-    several = ("apply", "remove", "clear", "restart", "set_cores", "describe")
+    several = ("apply", "remove", "clear", "restart", "set_cores", "describe", "add_binding", "remove_binding")
     given: dict[str, Any] = {name: [[name]] for name in several}
     given |= {name: [name] for name in ("wait_ready", "count", "version")}
     commands = CommandConfig.model_validate({"stateful": True} | given).commands

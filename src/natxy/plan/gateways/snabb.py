@@ -24,6 +24,7 @@ class SnabbConfig(RelayModel, CheckingCoreModel):
     untried: ClassVar[str | None] = (
         "has never run Snabb itself, only written its configuration; look at that in the first report"
     )
+    changes_bindings: ClassVar = True
     most_subscribers: ClassVar = MOST_IN_TABLE
     most_port_ranges: ClassVar = MOST_IN_TABLE * MOST_RANGES_OF_ONE
     driver: Literal["snabb"] = "snabb"

@@ -36,6 +36,8 @@ class VppModel(RelayModel):
 class VppConfig(VppModel, CheckingCoreModel):
     """VPP with its plugin `map`, the core of lw4o6 or MAP-E."""
 
+    changes_bindings: ClassVar = True
+    needs_table_to_change: ClassVar = True
     driver: Literal["vpp"] = "vpp"
 
 

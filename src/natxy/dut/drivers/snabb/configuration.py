@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Address
+from typing import Final
 
 from natxy.dut.linux.softwires import Binding
 from natxy.plan.model.addresses import LinkAddresses
+
+_SOFTWIRES: Final = "/softwire-config/binding-table/softwire"
 
 
 @dataclass(frozen=True)
@@ -39,18 +42,28 @@ def configured(internal: Port, external: Port, mtu: int, core: IPv6Address, bind
         f"  external-interface {{ mtu {mtu}; }}",
         f"  internal-interface {{ mtu {mtu}; }}",
         "  binding-table {",
-        *(f"    {line}" for each in bindings for line in _softwires(each, core)),
+        *(f"    softwire {value}" for each in bindings for value in _softwires(each, core)),
         "  }",
         "}",
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
+def additions(bindings: Iterable[Binding], core: IPv6Address) -> Iterator[str]:
+    """Yields the arguments with which `snabb config add` adds the softwires of bindings, after the instance's name."""
+    yield from (f"{_SOFTWIRES} {value}" for each in bindings for value in _softwires(each, core))
+
+
+def removals(bindings: Iterable[Binding]) -> Iterator[str]:
+    """Yields the argument with which `snabb config remove` removes each softwire of bindings."""
+    yield from (f"{_SOFTWIRES}[ipv4={address}][psid={each.ports.psid}]" for each in bindings for address in each.inner)
+
+
 def _softwires(binding: Binding, core: IPv6Address) -> Iterator[str]:
-    """Yields a softwire for each address of a binding."""
+    """Yields what a softwire has, for each address of a binding."""
     ports = binding.ports
     # Without a PSID, an offset would take ports away from a subscriber who has all of them.
     reserved = f" reserved-ports-bit-count {ports.offset};" if ports.psid_length else ""
     port_set = f"port-set {{ psid-length {ports.psid_length};{reserved} }}"
     ends = f"b4-ipv6 {binding.far}; br-address {core};"
-    yield from (f"softwire {{ ipv4 {each}; psid {ports.psid}; {ends} {port_set} }}" for each in binding.inner)
+    yield from (f"{{ ipv4 {each}; psid {ports.psid}; {ends} {port_set} }}" for each in binding.inner)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from natxy.dut.drivers.snabb.configuration import Port, configured
+from natxy.addressing.subscriber_ranges import SubscriberRange, changed
+from natxy.dut.drivers.snabb.configuration import Port, additions, configured, removals
 from natxy.dut.drivers.snabb.kept_links import KeptLinks
 from natxy.dut.linux.relay import RelayGateway
-from natxy.dut.linux.softwires import bindings
+from natxy.dut.linux.softwires import bindings, bindings_of
 from natxy.errors import PlanError
 from natxy.plan.gateways.snabb import SnabbBy, SnabbConfig
 
@@ -19,6 +21,14 @@ _MOST_XDP_MTU: Final = 3582
 _RESOLVED_S: Final = 4.0
 _SHOWN_LINES: Final = 200
 _MOST_ADDRESSES: Final = 1 << 20
+# Snabb's src/program/config/README.md; it removes one softwire at a time.
+_CONFIGURE: Final = """
+while read -r verb path value; do
+    "$1" config "$verb" "$2" "$path" ${value:+"$value"} < /dev/null || exit
+done
+"""
+_ANSWER_S: Final = 30.0
+_CONFIGURE_S: Final = 2.0
 
 
 class SnabbGateway(RelayGateway[SnabbConfig]):
@@ -58,13 +68,27 @@ class SnabbGateway(RelayGateway[SnabbConfig]):
         self.background.check_installed()
         # A killed run may have left a Snabb on a DUT that survives the run.
         self.uninstall()
+        self.unbound = ()
         xdp = self.config.by == SnabbBy.XDP
         self.transport.run(["tee", self.conf_file], input=self._settings())
         if xdp:
             self._links.keep()
-        name = self.path.rpartition("/")[2]
-        arguments = ["lwaftr", "run", "--name", name, "--conf", self.conf_file, *(["--xdp"] if xdp else [])]
+        arguments = ["lwaftr", "run", "--name", self._instance, "--conf", self.conf_file, *(["--xdp"] if xdp else [])]
         self.background.start(arguments)
+
+    def set_unbound(self, without: Sequence[SubscriberRange]) -> None:
+        withdrawn, added = changed(self.unbound, without)
+        lines = [
+            *(f"remove {path}" for path in removals(bindings_of(withdrawn))),
+            *(f"add {path}" for path in additions(bindings_of(added), self.softwire.own)),
+        ]
+        self.change(without, lambda: self._configure(lines))
+
+    def _configure(self, lines: Sequence[str]) -> None:
+        """Lets `snabb config` change a running Snabb. DutError if it refuses one of the changes."""
+        argv = ["sh", "-c", _CONFIGURE, "sh", self.config.program, self._instance]
+        timeout_s = _ANSWER_S + _CONFIGURE_S * len(lines)
+        self.transport.run(argv, input="".join(f"{line}\n" for line in lines), timeout_s=timeout_s)
 
     def uninstall(self) -> None:
         # Snabb keeps a compiled configuration beside the text.
@@ -83,6 +107,11 @@ class SnabbGateway(RelayGateway[SnabbConfig]):
     def configuration(self) -> str:
         shown = self.transport.run(["head", "-n", str(_SHOWN_LINES), self.conf_file]).stdout.rstrip()
         return f"# {self.conf_file}, at most {_SHOWN_LINES} lines\n{shown}\n{super().configuration()}"
+
+    @property
+    def _instance(self) -> str:
+        """Returns the name by which other processes find this Snabb."""
+        return self.path.rpartition("/")[2]
 
     @property
     def _links(self) -> KeptLinks:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,11 @@ import pytest
 from natxy.addressing.map_rules import MapRule
 from natxy.addressing.port_sets import PortSet
 from natxy.addressing.softwire_tables import SoftwireTable
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.snabb.gateway import SnabbGateway
+from natxy.dut.transport.base import CompletedCommand
+from natxy.dut.transport.local import LocalTransport
 from natxy.errors import DutError, GatewayDiedError, GatewayMissingError, PlanError
 from natxy.plan.bindings.snabb import read_snabb
 from natxy.plan.gateways.snabb import SnabbBy, SnabbConfig
@@ -140,6 +145,64 @@ def test_snabb_is_started_and_ended(by: SnabbBy, option: str) -> None:
         f"rm -f {PATH}.pid {PATH}.log {PATH}.conf {PATH}.o",
     ]
     assert place.files == {}
+
+
+class Configured(RelayDut):
+    """Runs the loop over `snabb config` on this machine."""
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        if argv[0] == "sh" and " config " in argv[2]:
+            return LocalTransport.run(self, argv, input=input, timeout_s=timeout_s, check=check)
+        return super().run(argv, input=input, timeout_s=timeout_s, check=check)
+
+
+def changing(folder: Path, rule: MapRule) -> tuple[SnabbGateway, Path]:
+    """Returns a core whose program notes its arguments in a file, and refuses what has a 9 as its PSID."""
+    program, notes = folder / "snabb", folder / "notes"
+    program.write_text(
+        f'#!/bin/sh\nprintf "%s|" "$@" >> {notes}; echo >> {notes}\ncase "$4" in *psid=9*) exit 3; esac\n'
+    )
+    program.chmod(0o755)
+    core = driver(Configured({}), rule, program=str(program), by=SnabbBy.RAW)
+    core.install()
+    return core, notes
+
+
+@pytest.mark.parametrize(("ea_length", "psid", "reserved"), [(2, 0, ""), (3, 1, " reserved-ports-bit-count 6;")])
+def test_bindings_are_changed_one_by_one(ea_length: int, psid: int, reserved: str, tmp_path: Path) -> None:
+    rule = MapRule(PREFIX, IPv4Network("198.18.128.0/30"), ea_length, 6)
+    core, notes = changing(tmp_path, rule)
+    one, two = (SubscriberRange.of(rule, address, address) for address in [*rule.ipv4][1:3])
+    core.set_unbound([one])
+    core.set_unbound([two])
+    core.set_unbound([])
+    asked = notes.read_text().splitlines()
+    each = len(one)
+    start = "natxy-snabb-4026|/softwire-config/binding-table/softwire"
+    assert [line.split("|")[1] for line in asked] == ["remove"] * 2 * each + ["add"] * 2 * each
+    assert asked[each - 1] == f"config|remove|{start}[ipv4=198.18.128.1][psid={psid}]|"
+    last = rule.subscriber(one.numbers[-1])
+    assert asked[3 * each - 1] == (
+        f"config|add|{start}|{{ ipv4 198.18.128.1; psid {psid}; b4-ipv6 {last.address}; br-address {CORE}; port-set "
+        f"{{ psid-length {psid}; {reserved.strip()}{' ' if reserved else ''}}} }}|"
+    )
+    found = read_snabb("".join(f"softwire {line.split('|')[4]}\n" for line in asked[2 * each :]))
+    assert found.ends == {(one.ipv4, one.ports.psid): one.address for part in (one, two) for one in part}
+
+
+def test_a_snabb_that_refuses_a_change_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = MapRule(PREFIX, IPv4Network("198.18.128.0/30"), 6, 0)
+    core, notes = changing(tmp_path, rule)
+    monkeypatch.setattr(SnabbGateway, "wait_ready", lambda _: None)
+    one = SubscriberRange.of(rule, rule.ipv4[1], rule.ipv4[1])
+    with pytest.raises(DutError, match="3"):
+        core.set_unbound([one])
+    assert len(notes.read_text().splitlines()) == 10
+    assert isinstance(core.transport, Configured)
+    assert sum(asked.startswith(START) for asked in core.transport.asked) == 2
+    assert core.unbound == ()
 
 
 def test_what_snabb_changes_of_the_interfaces_is_given_back_by_another_process() -> None:

@@ -48,23 +48,37 @@ def rule_commands(rule: MapRule, core: IPv6Address) -> list[str]:
     ]
 
 
-def table_commands(bindings: Iterable[Binding], core: IPv6Address) -> Iterator[str]:
-    """Yields the commands for a domain for each address, with a rule for each of its PSIDs.
+class Domains:
+    """Holds the number of each address's domain, which VPP does not tell: it counts from 0 on, and a new domain has the
+    number that was freed last (VPP's src/vppinfra/pool.h)."""
 
-    VPP numbers the domains from 0 on.
-    """
-    domains: dict[IPv4Network, int] = {}
-    for each in bindings:
-        ports = each.ports
-        if ports.psid_length == 0:
-            domains[each.inner] = len(domains)
-            yield _domain(each.inner, f"{each.far}/{_HOST_BITS[6]}", core)
-            continue
-        for address in each.inner.subnets(new_prefix=_HOST_BITS[4]):
-            if address not in domains:
-                domains[address] = len(domains)
-                yield _domain(address, "::/0", core, ports.offset, ports.psid_length)
-            yield f"map add rule index {domains[address]} psid {ports.psid} ip6-dst {each.far}"
+    def __init__(self, core: IPv6Address) -> None:
+        self._core = core
+        self._freed: list[int] = []
+        self.numbers: dict[IPv4Network, int] = {}
+
+    def added(self, bindings: Iterable[Binding]) -> Iterator[str]:
+        """Yields the commands for a domain for each address, with a rule for each of its PSIDs."""
+        for each in bindings:
+            ports = each.ports
+            if ports.psid_length == 0:
+                self._number(each.inner)
+                yield _domain(each.inner, f"{each.far}/{_HOST_BITS[6]}", self._core)
+                continue
+            for address in each.inner.subnets(new_prefix=_HOST_BITS[4]):
+                if address not in self.numbers:
+                    self._number(address)
+                    yield _domain(address, "::/0", self._core, ports.offset, ports.psid_length)
+                yield f"map add rule index {self.numbers[address]} psid {ports.psid} ip6-dst {each.far}"
+
+    def removed(self, bindings: Iterable[Binding]) -> Iterator[str]:
+        """Yields the commands that delete the domains of these bindings' addresses, with all of their rules."""
+        for address in dict.fromkeys(each.inner for each in bindings):
+            self._freed.append(self.numbers.pop(address))
+            yield f"map del domain index {self._freed[-1]}"
+
+    def _number(self, address: IPv4Network) -> None:
+        self.numbers[address] = self._freed.pop() if self._freed else len(self.numbers)
 
 
 def _domain(address: IPv4Network, ends: str, core: IPv6Address, offset: int = 0, psid_length: int = 0) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final, TypeVar
 
 from natxy.dut.drivers.vpp.commands import neighbor_commands, port_commands
@@ -17,6 +17,9 @@ VppConfigT = TypeVar("VppConfigT", bound=VppModel)
 
 _START_S: Final = 60.0
 _ASK_S: Final = 0.2
+_ANSWER_S: Final = 30.0
+_COMMAND_S: Final = 0.01
+_SHOWN_CHARACTERS: Final = 200
 _SHOWN_LINES: Final = 200
 
 
@@ -51,12 +54,14 @@ class VppProcess(RelayGateway[VppConfigT]):
         self.background.check_installed()
         # A killed run may have left a VPP on a DUT that survives the run.
         self.uninstall()
+        self.unbound = ()
         self.transport.run(["tee", self._commands_file], input="".join(f"{line}\n" for line in self._commands()))
         self.transport.run(["tee", self.conf_file], input=self._startup())
         self.background.start(["-c", self.conf_file])
 
     def uninstall(self) -> None:
-        self.background.stop(self.conf_file, self._commands_file, self._cli_socket, self._stats_socket)
+        files = (self.conf_file, self._commands_file, self._changes_file, self._cli_socket, self._stats_socket)
+        self.background.stop(*files)
 
     def wait_ready(self) -> None:
         """Returns when VPP has carried out the last of its commands."""
@@ -79,10 +84,21 @@ class VppProcess(RelayGateway[VppConfigT]):
         shown = self.transport.run(["head", "-n", str(_SHOWN_LINES), self._commands_file]).stdout.rstrip()
         return f"# {self._commands_file}, at most {_SHOWN_LINES} lines\n{shown}\n{super().configuration()}"
 
-    def vppctl(self, *command: str) -> str:
+    def vppctl(self, *command: str, timeout_s: float = _ANSWER_S) -> str:
         """Returns what VPP prints on a command; vppctl exits with 0 even where VPP refuses one."""
         argv = [_vppctl_of(self.config), "-s", self._cli_socket, *command]
-        return self.transport.run(argv, check=False).stdout
+        return self.transport.run(argv, check=False, timeout_s=timeout_s).stdout
+
+    def carry_out(self, commands: Sequence[str]) -> None:
+        """Gives a running VPP many commands that print nothing. DutError with what VPP prints."""
+        self.transport.run(["tee", self._changes_file], input="".join(f"{line}\n" for line in commands))
+        timeout_s = _ANSWER_S + _COMMAND_S * len(commands)
+        if said := self.vppctl("exec", self._changes_file, timeout_s=timeout_s).strip():
+            raise DutError(f"{self.config.program} refused a change: {said[:_SHOWN_CHARACTERS]}")
+
+    @property
+    def _changes_file(self) -> str:
+        return f"{self.path}.changes"
 
     @property
     def _commands_file(self) -> str:

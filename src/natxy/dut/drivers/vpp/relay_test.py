@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
 from typing import Any
@@ -13,14 +15,17 @@ import pytest
 
 from natxy.addressing.map_rules import MapRule
 from natxy.addressing.softwire_tables import SoftwireTable
+from natxy.addressing.subscriber_ranges import SubscriberRange
 from natxy.dut.base import DutInterfaces
 from natxy.dut.drivers.vpp import process as module
 from natxy.dut.drivers.vpp.relay import VppGateway
+from natxy.dut.transport.base import CompletedCommand
 from natxy.errors import DutError, GatewayDiedError, GatewayMissingError, PlanError
 from natxy.plan.bindings.vpp import read_vpp
 from natxy.plan.gateways.vpp import VppConfig
 from natxy.plan.model.port_set import PortSetModel
 from tests.support.relay_dut import CORE, START, STOP, RelayDut, addresses_of
+from tests.support.vpp_stand_in import Vpp
 
 PREFIX = IPv6Network("fd00:2:6::/48")
 PATH = "/run/natxy-vpp-4026"
@@ -114,7 +119,7 @@ def test_vpp_is_started_and_ended() -> None:
     core.uninstall()
     assert place.asked == [
         f"{STOP} --pidfile {PATH}.pid --name vpp_main",
-        f"rm -f {PATH}.pid {PATH}.log {PATH}.conf {PATH}.commands {PATH}.sock {PATH}.stats",
+        f"rm -f {PATH}.pid {PATH}.log {PATH}.conf {PATH}.commands {PATH}.changes {PATH}.sock {PATH}.stats",
     ]
     assert place.files == {}
 
@@ -131,8 +136,113 @@ def test_it_is_ready_with_its_last_domain(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setattr(VppGateway, "_wait_up", lambda *_: None)
-    driver(place, SoftwireTable.of(ends, 0, 0)).wait_ready()
+    core = driver(place, SoftwireTable.of(ends, 0, 0))
+    core.install()
+    core.wait_ready()
     assert len(waits) == 1
+
+
+def of_table(*, psids: int) -> SoftwireTable:
+    """Returns a table of four addresses."""
+    ends = {
+        (IPv4Address(f"198.18.128.{number}"), psid): IPv6Address(f"fd00::{number}:{psid}")
+        for number in range(4)
+        for psid in range(psids)
+    }
+    return SoftwireTable.of(ends, psids.bit_length() - 1, 0)
+
+
+class Changing(RelayDut):
+    """Has the domains that a stand-in for VPP has after the commands it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.vpp = Vpp()
+        self.carried_out: list[list[str]] = []
+
+    def run(
+        self, argv: Sequence[str], *, input: str | None = None, timeout_s: float = 30, check: bool = True
+    ) -> CompletedCommand:
+        done = super().run(argv, input=input, timeout_s=timeout_s, check=check)
+        said = ""
+        match list(argv):
+            case ["tee", file] if file == f"{PATH}.commands":
+                self.vpp = Vpp()
+                said = self.carry_out(line for line in (input or "").splitlines() if line.startswith("map add "))
+            case ["vppctl", "-s", _, "exec", file]:
+                self.carried_out.append(self.files[file].splitlines())
+                said = self.carry_out(self.carried_out[-1])
+            case ["vppctl", "-s", _, *command]:
+                said = self.vpp.carry_out(" ".join(command))
+        return replace(done, stdout=said or done.stdout)
+
+    def carry_out(self, lines: Iterable[str]) -> str:
+        return "".join(map(self.vpp.carry_out, lines))
+
+    def bound(self) -> dict[int, int]:
+        """Returns how many rules each address has, by its last number."""
+        return {int(each.ipv4[0]) & 0xFF: len(each.rules) for each in self.vpp.domains.values()}
+
+
+@pytest.mark.parametrize("psids", [1, 2])
+def test_domains_are_deleted_and_added_in_the_places_that_vpp_gives_them(psids: int) -> None:
+    place, table = Changing(), of_table(psids=psids)
+    core = driver(place, table)
+    core.install()
+    rules = psids if psids > 1 else 0
+    new, old = (
+        SubscriberRange.of(table, *(IPv4Address(f"198.18.128.{at}") for at in ends)) for ends in ((2, 3), (0, 1))
+    )
+    core.set_unbound([new])
+    assert place.carried_out[-1] == ["map del domain index 2", "map del domain index 3"]
+    assert place.bound() == {0: rules, 1: rules}
+    core.set_unbound([old])
+    assert place.bound() == {2: rules, 3: rules}
+    core.set_unbound([])
+    assert place.bound() == dict.fromkeys(range(4), rules)
+    ends = {
+        (number, psid): place.vpp.lookup(IPv4Address(f"198.18.128.{number}"), psid << 15)
+        for number, psid in product(range(4), range(psids))
+    }
+    assert ends == {(number, psid): IPv6Address(f"fd00::{number}:{psid}") for number, psid in ends}
+    # Of each address, its domain and its rules.
+    assert len(place.carried_out[1]) == 2 + 2 * (1 + rules)
+    assert core.unbound == ()
+
+
+def test_a_vpp_that_refuses_a_change_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VppGateway, "wait_ready", lambda _: None)
+    place, table = Changing(), of_table(psids=1)
+    core = driver(place, table)
+    core.install()
+    one = SubscriberRange.of(table, IPv4Address("198.18.128.1"), IPv4Address("198.18.128.1"))
+    del place.vpp.domains[1]
+    with pytest.raises(DutError, match="vpp refused a change: map del domain index 1: KeyError"):
+        core.set_unbound([one])
+    assert place.bound() == dict.fromkeys(range(4), 0)
+    core.set_unbound([one])
+    # As if VPP gave new domains other numbers.
+    place.vpp.freed = [17]
+    with pytest.raises(DutError, match=r"vpp has another domain than that of 198\.18\.128\.1/32"):
+        core.set_unbound([])
+    assert sum(asked.startswith(START) for asked in place.asked) == 3
+
+
+def test_a_vpp_that_does_not_answer_has_not_carried_out_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VppGateway, "wait_ready", lambda _: None)
+    table = of_table(psids=1)
+    core = driver(RelayDut({}), table)
+    core.install()
+    with pytest.raises(DutError, match="vpp did not delete domain 1: no answer"):
+        core.set_unbound([SubscriberRange.of(table, IPv4Address("198.18.128.1"), IPv4Address("198.18.128.1"))])
+
+
+def test_a_rule_has_no_bindings_to_change() -> None:
+    rule = MapRule(PREFIX, IPv4Network("198.18.128.0/30"), 2, 6)
+    core = driver(RelayDut({}), rule)
+    core.install()
+    with pytest.raises(DutError, match="its driver cannot"):
+        core.set_unbound([SubscriberRange.of(rule, rule.ipv4[0], rule.ipv4[0])])
 
 
 def test_a_vpp_that_refuses_its_domains_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
