@@ -208,10 +208,10 @@ class KnownFrame {
     const FourWords last = swapped_bytes(words[kAt + 2]);
     if constexpr (L.mapped != Mapped::none) {
       const FourWords address = last >> 32;
-      const FourWords high = subscribers_.computed_high_of(address, port);
-      const FourWords low = subscribers_.computed_low_of(address, port);
-      return ((first & 0xFFFF) ^ high >> 48) | (middle ^ (high << 16 | low >> 48)) | (last >> 16 ^ (low & kMask48)) |
-             subscribers_.ports.differences(port);
+      const FourWords high = first << 48 | middle >> 16;
+      const FourWords low = middle << 48 | last >> 16;
+      return (high ^ subscribers_.computed_high_of(address, port)) |
+             (low ^ subscribers_.computed_low_of(address, port)) | subscribers_.ports.differences(port);
     } else {
       const FourWords inner =
           L.from_edge() ? (swapped_bytes(words[In::kIpv4 + 1]) & 0xFFFF) << 16 | end >> 48 : end >> 16 & 0xFFFF'FFFF;

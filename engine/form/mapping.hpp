@@ -42,10 +42,15 @@ struct EmbeddingPrefix {
   [[nodiscard]] Word low_of(const Word& address) const {
     return low + ((address & bits_after()) << shift);
   }
-  /// Returns the IPv4 address in the halves of an address, whatever its other bits are.
-  template <class Word>
-  [[nodiscard]] Word address_in(const Word& first, const Word& last) const {
-    return (first << after | (last >> shift & bits_after())) & 0xFFFF'FFFF;
+  /// Returns the places of the IPv4 address's bytes in the IPv6 address.
+  [[nodiscard]] std::array<std::uint8_t, 4> places() const {
+    const unsigned before = 4 - after / 8;
+    const unsigned rest = 16 - (after + shift) / 8;
+    std::array<std::uint8_t, 4> places{};
+    for (unsigned i = 0; i < places.size(); ++i) {
+      places[i] = static_cast<std::uint8_t>(i < before ? 8 - before + i : rest + i - before);
+    }
+    return places;
   }
 
   /// Returns what an address adds to the sum of a checksum besides `base_sum`, as SubscriberRule's does.

@@ -11,9 +11,9 @@ namespace natxy {
 
 /// Says which ports subscribers have: from `lowest` on, those whose bits in `mask` are `value`.
 struct SubscriberPorts {
-  std::uint16_t lowest = 0;
-  std::uint16_t mask = 0;
-  std::uint16_t value = 0;
+  std::uint64_t lowest = 0;
+  std::uint64_t mask = 0;
+  std::uint64_t value = 0;
 
   /// Returns no bits if subscribers have a port, for one number or for each of a vector.
   template <class Word>
@@ -34,17 +34,20 @@ struct AddressHalves {
 ///
 /// With a `table`, these bits are the number of the subscriber's address in it, which must have as many (lw4o6, RFC
 /// 7596). The table has to live as long as the rule.
+///
+/// Its numbers are words, because vectors of words are computed with them: shorter ones would have to be extended for
+/// each vector anew.
 struct SubscriberRule {
   std::uint64_t high = 0;  // of the IPv6 address of the subscriber whose bits are all 0
   std::uint64_t low = 0;
-  std::uint32_t address_mask = 0;  // of the IPv4 address
-  unsigned address_shift = 0;      // of the rest, in `high`
-  std::uint16_t psid_mask = 0;     // of the port, moved by `psid_drop`
-  unsigned psid_drop = 0;
-  unsigned psid_shift = 0;  // in `high`
+  std::uint64_t address_mask = 0;   // of the IPv4 address
+  std::uint64_t address_shift = 0;  // of the rest, in `high`
+  std::uint64_t psid_mask = 0;      // of the port, moved by `psid_drop`
+  std::uint64_t psid_drop = 0;
+  std::uint64_t psid_shift = 0;  // in `high`
   // Bits that are turned over, to make the address of another subscriber.
-  std::uint32_t address_xor = 0;
-  std::uint16_t psid_xor = 0;
+  std::uint64_t address_xor = 0;
+  std::uint64_t psid_xor = 0;
   bool identifier = false;  // whether `low` has the IPv4 address and the PSID
   SubscriberPorts ports{};
   const AddressHalves* table = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#if defined(__AVX2__) || defined(__AVX512F__)
+#ifdef __SSSE3__
 #include <immintrin.h>
 #endif
 
@@ -51,17 +51,29 @@ inline std::array<FourWords, 2> transposed(const std::array<TwoWords, 4>& rows) 
 /// As a number of a byte: none, which gives 0.
 inline constexpr std::uint8_t kNoByte = 0x80;
 
-/// Chooses a byte for each byte of the result among those of the same half, 16 bytes. `numbers` has their numbers
-/// there.
+/// Chooses a byte for each byte of the result, by their numbers.
+inline TwoWords chosen_bytes(TwoWords words, TwoWords numbers) {
+#ifdef __SSSE3__
+  return reinterpret_cast<TwoWords>(
+      _mm_shuffle_epi8(reinterpret_cast<__m128i>(words), reinterpret_cast<__m128i>(numbers)));
+#else
+  const auto from = std::bit_cast<std::array<std::uint8_t, sizeof words>>(words);
+  auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof words>>(numbers);
+  for (std::uint8_t& byte : bytes) byte = byte == kNoByte ? 0 : from[byte];
+  return std::bit_cast<TwoWords>(bytes);
+#endif
+}
+
+/// Does the same among the bytes of the same half, 16 bytes. `numbers` has their numbers there.
 inline FourWords chosen_bytes(FourWords words, FourWords numbers) {
 #ifdef __AVX2__
   return reinterpret_cast<FourWords>(
       _mm256_shuffle_epi8(reinterpret_cast<__m256i>(words), reinterpret_cast<__m256i>(numbers)));
 #else
-  const auto from = std::bit_cast<std::array<std::uint8_t, sizeof words>>(words);
-  auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof words>>(numbers);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = bytes[i] == kNoByte ? 0 : from[i / 16 * 16 + bytes[i]];
-  return std::bit_cast<FourWords>(bytes);
+  const auto first = [](FourWords all) { return __builtin_shufflevector(all, all, 0, 1); };
+  const auto last = [](FourWords all) { return __builtin_shufflevector(all, all, 2, 3); };
+  return __builtin_shufflevector(chosen_bytes(first(words), first(numbers)), chosen_bytes(last(words), last(numbers)),
+                                 0, 1, 2, 3);
 #endif
 }
 
