@@ -13,13 +13,15 @@ namespace natxy {
 
 /// Says what the TCP segments of a stream are for (RFC 9293 §3.5, §3.6). Each carries as much data as all others of its
 /// connection, from the first SYN on: the signature is in the data. `ack` completes a handshake, and is also sent over
-/// an established connection; `answer` is sent over it by the responder. After one `ack` and one `answer`, one side
-/// closes with a FIN, the other one answers with its own, and the first one acknowledges that; or the initiator resets.
+/// an established connection; `answer` is sent over it by the responder, and `initiator_ack` acknowledges the answer.
+/// After one `ack` and one `answer`, one side closes with a FIN, the other one answers with its own, and the first one
+/// acknowledges that; or the initiator resets.
 enum class Segment : std::uint8_t {
   syn,
   syn_ack,
   ack,
   answer,
+  initiator_ack,
   initiator_fin,
   responder_fin_ack,
   initiator_last_ack,
@@ -52,13 +54,14 @@ inline constexpr std::uint8_t kTcpPush = 0x08;
 inline constexpr std::uint8_t kTcpAck = 0x10;
 
 /// The numbers follow the rules of RFC 9293 §3.4, as a gateway that tracks windows asks: nothing is acknowledged that
-/// was not sent. Further segments over an established connection repeat the data of the first, and the last
-/// acknowledgment that of the segment before its FIN, because no new data may follow a FIN.
+/// was not sent. Further segments over an established connection repeat the data of the first, and an acknowledgment
+/// repeats the data that its side has sent last, because no new data may follow a FIN.
 inline constexpr std::array<SegmentFields, static_cast<std::size_t>(Segment::count_)> kSegments = {{
     {"syn", true, kTcpSyn, {0, 0}, {0, 0}},
     {"syn-ack", false, kTcpSyn | kTcpAck, {0, 0}, {1, 1}},
     {"ack", true, kTcpAck | kTcpPush, {1, 1}, {1, 1}},
     {"answer", false, kTcpAck | kTcpPush, {1, 1}, {1, 2}},
+    {"initiator-ack", true, kTcpAck, {1, 1}, {1, 2}},
     {"initiator-fin", true, kTcpFin | kTcpAck, {1, 2}, {1, 2}},
     {"responder-fin-ack", false, kTcpFin | kTcpAck, {1, 2}, {2, 3}},
     {"initiator-last-ack", true, kTcpAck, {1, 2}, {2, 3}},

@@ -70,6 +70,13 @@ TEST(Segment, EachSideMayCloseFirst) {
   }
 }
 
+TEST(Segment, TheInitiatorAcknowledgesAnAnswer) {
+  const Header acknowledges = header_of(Segment::initiator_ack, 18);
+  EXPECT_EQ(acknowledges.flags, 0x10);
+  EXPECT_EQ(acknowledges.sequence, header_of(Segment::ack, 18).sequence);
+  EXPECT_EQ(acknowledges.acknowledged, header_of(Segment::answer, 18).sequence + 18);
+}
+
 TEST(Segment, TheInitiatorResetsBehindWhatItHasSent) {
   const Header reset = header_of(Segment::reset, 18);
   EXPECT_EQ(reset.flags, 0x14);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -89,21 +90,27 @@ std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
 }
 
 /// Describes the lost frames of all streams that lost any which had to pass; empty if none did. Of connections that the
-/// trial makes and uses, only the first loss is described, because those of their later frames follow from it.
+/// trial makes and uses, only the first step that lost too many is described, or the first that lost any.
 std::string describe_losses(const TrialSpec& spec, const TrialReport& report) {
-  std::vector<std::string> losses;
-  std::uint64_t later = 0;
+  std::vector<std::size_t> losing;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    const std::uint64_t missing = lost(spec.streams[i], report.streams[i]);
-    if (spec.streams[i].role == StreamRole::spoofed || missing == 0) continue;
-    if (spec.is_prompt(spec.streams[i]) && !losses.empty()) {
-      later += missing;
-    } else {
-      losses.push_back(describe_loss(spec.streams[i], report.streams[i]));
-    }
+    if (spec.streams[i].role != StreamRole::spoofed && lost(spec.streams[i], report.streams[i]) > 0)
+      losing.push_back(i);
   }
-  if (later > 0) losses.push_back(fmt::format("and {} that follow", frames(later)));
-  return fmt::format("{}", fmt::join(losses, "; "));
+  const auto describe = [&](std::size_t i) { return describe_loss(spec.streams[i], report.streams[i]); };
+  const bool lives = std::ranges::any_of(spec.streams, [&](const auto& stream) { return spec.is_prompt(stream); });
+  std::vector<std::string> losses;
+  if (!lives || losing.size() < 2) {
+    std::ranges::transform(losing, std::back_inserter(losses), describe);
+    return fmt::format("{}", fmt::join(losses, "; "));
+  }
+  const auto too_many = std::ranges::find_if(losing, [&](std::size_t i) {
+    return lost(spec.streams[i], report.streams[i]) > spec.streams[i].tolerated_loss();
+  });
+  const std::size_t first = too_many == losing.end() ? losing.front() : *too_many;
+  std::uint64_t others = 0;
+  for (const std::size_t i : losing) others += i == first ? 0 : lost(spec.streams[i], report.streams[i]);
+  return fmt::format("{}; and {} of other steps", describe(first), frames(others));
 }
 
 std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }

@@ -67,7 +67,7 @@ TEST_F(VerdictTest, OfLivesOfConnectionsTheFirstLossIsDescribed) {
   expect(Verdict::fail, Cause::loss);
   EXPECT_EQ(report.reason,
             "reply: 1,000 of 100,000 frames lost (1.0000 %), 1,000 not sent, because what they reply to had not "
-            "arrived; and 2,000 frames that follow");
+            "arrived; and 2,000 frames of other steps");
 }
 
 TEST_F(VerdictTest, OneLostFrameFails) {

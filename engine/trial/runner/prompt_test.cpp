@@ -66,7 +66,7 @@ TEST_P(Prompt, RepliesToWhatHasNotArrivedAreAbsent) {
   EXPECT_EQ(report.streams[1].absent, 10U);
   EXPECT_EQ(report.streams[1].sent, 90U);
   EXPECT_EQ(report.streams[1].received, 90U);
-  EXPECT_EQ(report.reason, "phase 1: 10 of 100 frames lost (10.0000 %); and 20 frames that follow");
+  EXPECT_EQ(report.reason, "phase 1: 10 of 100 frames lost (10.0000 %); and 20 frames of other steps");
   // Nobody knows with which four-tuple the gateway sends frames of connections that have not arrived.
   EXPECT_EQ(report.streams[2].received, 90U);
   EXPECT_EQ(report.streams[2].misrouted, 10U);

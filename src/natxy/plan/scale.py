@@ -64,7 +64,11 @@ def _longest_wait_s(experiment: Experiment, phase1_fps: float | None) -> float:
     ages_s = [0.0, *(step.age_s for step in experiment.procedure.life(protocol))]
     if len(ages_s) == 1:
         return experiment.longest_trial_s(phase1_fps)
-    return max(later - earlier for earlier, later in pairwise(ages_s))
+    gap_s = max(later - earlier for earlier, later in pairwise(ages_s))
+    rate_fps = experiment.rate.rate if experiment.rate else None
+    if not experiment.procedure.keeps_to_the_end or rate_fps is None:
+        return gap_s
+    return gap_s + (experiment.connections or 0) / rate_fps
 
 
 def _most_tried(experiment: Experiment) -> int | None:

@@ -105,7 +105,8 @@ def test_a_capacity_needs_time_and_ports_for_the_most_connections_it_tries_but_n
 def test_connections_of_tcp_need_timeouts_of_tcp() -> None:
     own = RATE | {"protocol": "tcp", "gateway": {"driver": "nftables", "conntrack_max": "8M", "udp_timeout_s": 1}}
     resolve(plan_of(own))
-    gateway = own["gateway"] | {"tcp_timeouts_s": {"syn_sent": 60, "established": 3600, "time_wait": 1}}
+    timeouts_s = {"syn_sent": 60, "established": 3600, "unacknowledged": 3600, "time_wait": 1}
+    gateway = own["gateway"] | {"tcp_timeouts_s": timeouts_s}
     (said,) = problems(own | {"gateway": gateway})
     assert "tcp_timeouts_s.syn_sent: entries would end after 60 s, but the longest trial" in said
 

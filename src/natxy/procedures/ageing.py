@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lifetime of an idle connection (RFC 4787 §4.3, RFC 5382 §5).
+"""Finds the lifetime of an idle connection (RFC 4787 §4.3, RFC 5382 §5).
 
-Many connections are brought into one state, and then each has a single frame from the right, each a little later than
-the one before it: connection i is left idle for about i/n of the longest time. A gateway lets the frame through while
-it keeps the connection, so that one trial shows the lifetime, and no frame makes a connection live longer that is asked
-again.
+Many connections are brought into one state. Then each has a single frame from the right, its probe: connection i is
+left idle for about i/n of the longest time. A gateway lets a probe through while the gateway keeps the connection, so
+that one trial shows the lifetime. No connection has two probes, because the first would begin its lifetime anew.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Final, Self
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import counted
 from natxy.plan.procedures.ageing import AgeingConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.lives import live
@@ -24,7 +24,7 @@ from natxy.procedures.common.steps import valid_step
 from natxy.procedures.common.traffic import ANY_LOSS
 from natxy.search.outcome import Attempt
 
-# A probe or two may be lost for another reason than age.
+# So few probes may be lost for another reason than age.
 _FEW: Final = 2
 
 
@@ -52,13 +52,15 @@ class Ageing(Procedure[AgeingConfig]):
                 lower_bound=kept,
                 remark="at least this: all connections were kept",
             )
-        gone = idle.of_probe(probe.first_lost.sequence)
         lifetime = idle.of_probe(probe.received - 0.5)
+        gone = idle.of_probe(probe.first_lost.sequence)
+        stray = _stray(probe)
+        ends = (lifetime, lifetime) if 0 < stray <= _FEW else (min(kept, gone), max(kept, gone))
         return ProcedureResult(
             {"lifetime": lifetime, "youngest_gone": gone, "oldest_kept": kept},
-            lower_bound=min(kept, gone),
-            upper_bound=max(kept, gone),
-            remark=_scattered(probe),
+            lower_bound=ends[0],
+            upper_bound=ends[1],
+            remark=_remark(stray, probe.planned),
         )
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
@@ -66,9 +68,11 @@ class Ageing(Procedure[AgeingConfig]):
 
     def _idle(self, request: TrialRequest) -> TrialRequest:
         """Returns the request with a probe of each connection, spread over the longest idle time. Any may be lost."""
-        *others, probe = request.streams
-        update = {"rate_fps": probe.frames / self.config.longest, "max_loss_ratio": ANY_LOSS, "max_backlog_s": None}
-        return request.model_copy(update={"streams": [*others, probe.model_copy(update=update)]})
+        opening, *_, probe = request.streams
+        # The last connection is opened later than the first one.
+        probed_s = self.config.longest + opening.frames / opening.rate_fps
+        update = {"rate_fps": probe.frames / probed_s, "max_loss_ratio": ANY_LOSS, "max_backlog_s": None}
+        return request.model_copy(update={"streams": [*request.streams[:-1], probe.model_copy(update=update)]})
 
 
 @dataclass(frozen=True)
@@ -89,14 +93,17 @@ class _IdleTimes:
         return self.start_s + number * self.spread_s
 
 
-def _scattered(probe: StreamResult) -> str:
-    """Returns a remark if younger connections were gone while older ones were kept."""
+def _stray(probe: StreamResult) -> int:
+    """Returns how many probes at least do not fit one lifetime: lost although older connections were kept, or kept
+    although younger ones were gone."""
     assert probe.first_lost is not None
     assert probe.last_arrived is not None
-    between = probe.last_arrived.sequence + 1 - probe.first_lost.sequence
-    if between <= _FEW:
+    return min(probe.received - probe.first_lost.sequence, probe.last_arrived.sequence + 1 - probe.received)
+
+
+def _remark(stray: int, probes: int) -> str:
+    if not stray:
         return ""
-    return (
-        f"connections do not end at one age: {between:,} of {probe.planned:,} lie between the youngest that was gone "
-        "and the oldest that was kept"
-    )
+    if stray <= _FEW:
+        return f"{counted(stray, 'probe')} of {probes:,} may have been lost for another reason"
+    return f"connections do not end at one age: {counted(stray, 'probe')} of {probes:,} or more do not fit one lifetime"

@@ -2,9 +2,9 @@
 """Shows what new connections meet while a gateway's table or its public ports fill up.
 
 One trial opens all connections at a rate, and each has a reply, or the rest of its handshake. The number of a
-connection says how full the gateway was when it was opened. So the delays of the frames that open connections show
-where the choice of a port or an entry becomes slow, and the first connection without its last frame shows where it
-begins to fail.
+connection says how full the gateway was when the connection was opened. So the delays and the losses of the frames that
+open connections show where the choice of a port or an entry becomes slow, and where the choice begins to fail. When all
+are opened, each has one more reply, because a gateway may have removed old connections for new ones.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from statistics import median
 from typing import Final
 
 from natxy.engine.messages.requests import TaggedFrames, TrialRequest
-from natxy.engine.messages.results import StreamResult, TrialResult
+from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.plan.experiment import Experiment
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Unit, counted
 from natxy.plan.procedures.fill import FILLS_PERCENT, FillConfig
-from natxy.procedures.common.base import Procedure, ProcedureResult
+from natxy.procedures.common.base import Procedure, ProcedureResult, no_result
 from natxy.procedures.common.lives import live
 from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.common.repetition import Repetition
@@ -34,49 +34,73 @@ _AROUND_PERCENT: Final = 1.0
 
 class Fill(Procedure[FillConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
-        experiment, rate_fps = repetition.experiment, repetition.rate
-        assert experiment.connections is not None
+        rate_fps = repetition.rate
         assert rate_fps is not None
 
         def step(attempt: Attempt) -> TrialResult:
             return live(repetition, attempt, _with_tags)
 
         result = valid_step(repetition, 1, rate_fps, step)
+        if result.verdict != Verdict.PASS:
+            return no_result(self.config, result.reason)
         opening, last = result.streams[0], result.streams[-1]
-        delays = _Delays(opening, experiment.connections)
-        first = last.first_lost
+        delays = _Delays(opening)
+        first = opening.first_lost
         return ProcedureResult(
             figures={
-                "refused": float(last.lost),
-                "refused_from": 100 * first.sequence / experiment.connections if first else None,
+                "refused": float(opening.lost),
+                "forgotten": float(max(0, last.lost - opening.lost)),
+                "refused_from": 100 * first.sequence / opening.planned if first else None,
                 **{f"delay_{percent}": delays.around(percent) for percent in FILLS_PERCENT},
             },
-            remark="" if last.lost else "all connections were made: ask for more, or give the gateway less room",
+            remark="; ".join(filter(None, (_none_lost(opening, last), _near_pauses(opening)))),
             curves=(delays.curve(),),
         )
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         rate_fps = (experiment.rate and experiment.rate.rate) or 1000.0
         life_s = self.config.life_s(experiment.protocol)
-        return (experiment.connections or 0) / rate_fps + life_s + experiment.timing.drain + TRIAL_OVERHEAD_S
+        return 2 * (experiment.connections or 0) / rate_fps + life_s + experiment.timing.drain + TRIAL_OVERHEAD_S
+
+
+def _none_lost(opening: StreamResult, last: StreamResult) -> str:
+    return "" if opening.lost or last.lost else "all connections were made: ask for more, or give the gateway less room"
+
+
+def _near_pauses(opening: StreamResult) -> str:
+    """Returns how many of the losses a pause of the tester may have caused."""
+    if not opening.lost_near_pauses:
+        return ""
+    return f"{counted(opening.lost_near_pauses, 'frame')} of those lost were due near a pause of the tester"
 
 
 def _with_tags(request: TrialRequest) -> TrialRequest:
-    """Returns the request with the delays of opening frames one by one, and any loss allowed."""
-    opening, *steps = request.streams
-    stride = -(-opening.frames // _MOST_TAGGED)
+    """Returns the request with the delays of opening frames one by one, with the last step after all connections are
+    opened, and with any loss allowed."""
+    opening, *steps, last = request.streams
+    stride = _stride(opening.frames)
     tagged = TaggedFrames(first=0, stride=stride, count=-(-opening.frames // stride))
     lossy = {"max_loss_ratio": ANY_LOSS, "max_backlog_s": None}
-    streams = [opening.model_copy(update=lossy | {"tagged": tagged})]
-    return request.model_copy(update={"streams": streams + [step.model_copy(update=lossy) for step in steps]})
+    at_the_end = {"start_s": last.start_s + opening.frames / opening.rate_fps}
+    streams = [
+        opening.model_copy(update=lossy | {"tagged": tagged}),
+        *(step.model_copy(update=lossy) for step in steps),
+        last.model_copy(update=lossy | at_the_end),
+    ]
+    return request.model_copy(update={"streams": streams})
+
+
+def _stride(connections: int) -> int:
+    """Returns every how many frames one is tagged."""
+    return -(-connections // _MOST_TAGGED)
 
 
 class _Delays:
     """Holds the delays of opening frames, in nanoseconds, by the share of the connections opened before each."""
 
-    def __init__(self, opening: StreamResult, connections: int) -> None:
+    def __init__(self, opening: StreamResult) -> None:
         tagged: Sequence[int | None] = opening.tagged_delays_ns or []
-        stride = -(-connections // _MOST_TAGGED)
+        connections, stride = opening.planned, _stride(opening.planned)
         self._by_percent = [
             (100 * number * stride / connections, float(delay_ns))
             for number, delay_ns in enumerate(tagged)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The highest rate of connections that come and go: of TCP (RFC 3511 §5.3, RFC 9411 §7.2), and of any kind in a table
-in steady state.
+"""Searches for the highest rate of connections that come and go: of TCP (RFC 3511 §5.3, RFC 9411 §7.2), and of any kind
+in a table in steady state.
 
-All connections are opened at a rate R. A fixed time later each has its next frame, from the side whose turn it is, and
-so on to its last. The rate passes if every frame of every connection arrives.
+All connections are opened at a rate R. Each has its further frames at fixed times after its first one. The rate passes
+if every frame of every connection arrives.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Churn(Procedure[ChurnConfig]):
         counts = passed.dut_counts
         return {
             "entries": counts.connections if counts else None,
-            "expected_entries": self.config.alive(connections, passed.step_rate, experiment.protocol),
+            "expected_entries": self.config.left(connections, passed.step_rate),
             "delay_new": _delay_ns(new),
             "delay_old": _delay_ns(old),
         }

@@ -78,7 +78,7 @@ def churn(scale: Scale) -> Iterator[Case]:
 
 
 def ageing(scale: Scale) -> Iterator[Case]:
-    """A probe is due at least every so often, and so near to it a lifetime is known."""
+    """A lifetime is known to within the time between two probes."""
     longest_s, connections = 2 * LIFETIME_S, 200
     apart_s = longest_s / connections
     for name, title, lifetime_s, tried in (

@@ -37,6 +37,7 @@ class MadeUpDut:
             "net.netfilter.nf_conntrack_tcp_timeout_syn_sent": 120,
             "net.netfilter.nf_conntrack_tcp_timeout_syn_recv": 60,
             "net.netfilter.nf_conntrack_tcp_timeout_established": 432_000,
+            "net.netfilter.nf_conntrack_tcp_timeout_unacknowledged": 300,
             "net.netfilter.nf_conntrack_count": 0,
         }
         self.flushes = 0

@@ -183,10 +183,10 @@ class SimulatedEngine:
         for each in lives:
             opened = int(each.opening.frames * carried * passed / offered)
             arrived[each.opening.name] = _arrived(opened, config.forward_loss_ratio)
+            ends[each.opening.name] = each.ends_of(each.opening, opened, opened)
             if tagged := each.opening.tagged:
                 # The first connections are those that find room.
-                delays = self._delays(each.opening).tagged(tagged, opened, opened)
-                ends[each.opening.name] = {"tagged_delays_ns": delays}
+                ends[each.opening.name]["tagged_delays_ns"] = self._delays(each.opening).tagged(tagged, opened, opened)
             for stream, first_gone in each.expired(lifetime_s):
                 ratio = config.reverse_loss_ratio if stream.source == Side.RIGHT else config.forward_loss_ratio
                 received = _arrived(int(min(first_gone, stream.frames * kept / offered) * carried), ratio)

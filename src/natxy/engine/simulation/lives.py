@@ -49,7 +49,7 @@ class Lives:
             before = stream
 
     def ends_of(self, stream: StreamSpec, received: int, opened: int) -> dict[str, object]:
-        """Returns which frames of a step arrived, the first ones, and how many replies had nothing to reply to."""
+        """Returns which frames of a stream arrived, the first ones, and how many replies had nothing to reply to."""
         found: dict[str, object] = {}
         if received < stream.frames:
             found["first_lost"] = lost_frame(stream, received)

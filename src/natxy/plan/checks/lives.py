@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of procedures whose connections have further frames in the trial that opens them."""
+"""Checks procedures whose connections have further frames in the trial that opens them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from natxy.plan.experiment import Experiment
 from natxy.plan.frames.forms import Protocol
@@ -12,6 +13,11 @@ from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.ageing import AgeingConfig
 from natxy.plan.procedures.lives import ChurnConfig
 from natxy.plan.testbeds import TestbedConfig
+
+# For how many lives of a connection new ones are opened.
+_STEADY: Final = 2
+# Of the engine.
+_LEAST_PROBES_FPS: Final = 0.01
 
 
 def check_lives(testbed: TestbedConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -40,15 +46,26 @@ def _check_churn(procedure: ChurnConfig, experiment: Experiment, location: Locat
         yield Problem((*location, "procedure", "age"), text)
     if procedure.lifetime is None or experiment.search is None or experiment.connections is None:
         return
-    most_fps = experiment.search.max_rate
-    alive_s = procedure.life_s(experiment.protocol) + procedure.lifetime
-    opened = experiment.pair_count * experiment.connections
-    if opened < most_fps * alive_s:
-        text = f"at {format_quantity(most_fps, Unit.CPS)} the last connection is opened before the first one expires, "
-        text += (
-            f"{format_duration(alive_s)} after it; give at least {round(most_fps * alive_s / experiment.pair_count):,}"
+    planned = [each for hop in experiment.gateway.hops for each in hop.lifetimes_of(experiment.protocol)[0].items()]
+    udp = experiment.protocol == Protocol.UDP
+    if longer := next((each for each in planned if udp and each[1] > procedure.lifetime), None):
+        text = (
+            f"the gateway keeps connections for longer, {longer[1]} s ({longer[0]}); give the longest of its lifetimes"
         )
-        yield Problem((*location, "connections"), f"{text}, or lower the search's `max_rate`")
+        yield Problem((*location, "procedure", "lifetime"), text)
+    most_fps = experiment.search.max_rate
+    opened = experiment.pair_count * experiment.connections
+    enough = _STEADY * procedure.most_at_once(2**48, most_fps, experiment.protocol)
+    if opened < enough:
+        alive_s = procedure.life_s(experiment.protocol) + procedure.lifetime
+        text = (
+            f"a connection lives for {format_duration(alive_s)}, and at {format_quantity(most_fps, Unit.CPS)} all are "
+        )
+        text += (
+            f"opened in {format_duration(opened / most_fps)}; give at least {round(enough / experiment.pair_count):,} "
+        )
+        text += "for a table in steady state, or lower the search's `max_rate`"
+        yield Problem((*location, "connections"), text)
 
 
 def _check_ageing(procedure: AgeingConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -56,8 +73,6 @@ def _check_ageing(procedure: AgeingConfig, experiment: Experiment, location: Loc
     if procedure.state not in states:
         text = f"connections of {experiment.protocol} cannot be left {procedure.state}; expected {' or '.join(states)}"
         yield Problem((*location, "procedure", "state"), text)
-    rate_fps = experiment.rate.rate if experiment.rate else None
-    if rate_fps and experiment.connections and experiment.connections / rate_fps >= procedure.longest:
-        text = f"opening {experiment.connections:,} connections at {format_quantity(rate_fps, Unit.CPS)} takes longer "
-        text += f"than `longest`, {format_duration(procedure.longest)}; raise it, or ask for fewer connections"
-        yield Problem((*location, "procedure", "longest"), text)
+    if experiment.connections and experiment.connections / procedure.longest < _LEAST_PROBES_FPS:
+        text = f"{experiment.connections:,} probes in {format_duration(procedure.longest)} are too few; give more"
+        yield Problem((*location, "connections"), text)

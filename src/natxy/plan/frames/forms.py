@@ -31,13 +31,15 @@ class Form(StrEnum):
 
 class Segment(StrEnum):
     """Says what the TCP segments of a stream are for (RFC 9293 §3.5, §3.6): the three of a handshake, of which `ack` is
-    also sent later; `answer`, which the responder sends over an established connection; the three by which one side
+    also sent later; `answer`, which the responder sends over an established connection, and `initiator-ack`, which
+    acknowledges the answer; the three by which one side
     closes first; and the initiator's `reset`."""
 
     SYN = "syn"
     SYN_ACK = "syn-ack"
     ACK = "ack"
     ANSWER = "answer"
+    INITIATOR_ACK = "initiator-ack"
     INITIATOR_FIN = "initiator-fin"
     RESPONDER_FIN_ACK = "responder-fin-ack"
     INITIATOR_LAST_ACK = "initiator-last-ack"
@@ -55,6 +57,7 @@ class Segment(StrEnum):
 _OF_INITIATOR: Final = {
     Segment.SYN,
     Segment.ACK,
+    Segment.INITIATOR_ACK,
     Segment.INITIATOR_FIN,
     Segment.INITIATOR_LAST_ACK,
     Segment.INITIATOR_FIN_ACK,

@@ -40,11 +40,13 @@ _MOST_TAKEN: Final = 0.8
 # proc_dointvec_jiffies: INT_MAX ticks, of which a kernel has up to 1,000 a second.
 _LifetimeS = Annotated[int, Field(ge=1, le=2_147_483)]
 _TCP_TIMEOUTS: Final = "tcp_timeouts_s"
-USUAL_TCP_LIFETIMES_S: Final = {"syn_sent": 120, "syn_recv": 60, "established": 432_000}
-"""The lifetimes of connections that a handshake makes, by their states as the kernel names them."""
+USUAL_TCP_LIFETIMES_S: Final = {"syn_sent": 120, "syn_recv": 60, "established": 432_000, "unacknowledged": 300}
+"""The lifetimes of connections that a handshake makes, by their states as the kernel names them. Nothing acknowledges
+the data in the last segment of natxy's handshakes."""
 # As the kernel names them.
 _TcpState = Literal[
-    "syn_sent", "syn_recv", "established", "fin_wait", "close_wait", "last_ack", "time_wait", "close"
+    "syn_sent", "syn_recv", "established", "unacknowledged", "max_retrans", "fin_wait", "close_wait", "last_ack",
+    "time_wait", "close",
 ]  # fmt: skip
 
 

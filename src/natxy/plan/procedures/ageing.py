@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lifetime of an idle connection (RFC 4787 §4.3, RFC 5382 §5)."""
+"""Declares `ageing`, which finds the lifetime of an idle connection (RFC 4787 §4.3, RFC 5382 §5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _ESTABLISHED: Final = (Segment.SYN_ACK, Segment.ACK)
 _TCP: Final = {
     "opened": (),
     "replied": (Segment.SYN_ACK,),
-    "used": (*_ESTABLISHED, Segment.ANSWER),
+    # A gateway may keep a connection for less time while data are not acknowledged.
+    "used": (*_ESTABLISHED, Segment.ANSWER, Segment.INITIATOR_ACK),
     "closed": (*_ESTABLISHED, Segment.ANSWER, *closing_segments("initiator")),
     "reset": (*_ESTABLISHED, Segment.ANSWER, *closing_segments("reset")),
 }
@@ -60,5 +61,7 @@ class AgeingConfig(OpenedAtRate):
             steps = [LifeStep(*each) for each in given]
         else:
             steps = [LifeStep(each, each, number * _STEP_S) for number, each in enumerate(_TCP[self.state], 1)]
-        asks = Segment.SYN_ACK if protocol == Protocol.TCP and self.state == "opened" else Segment.ANSWER
+        # A segment that acknowledges what was not sent would be refused, whatever the connection's age.
+        opening = protocol == Protocol.TCP and self.state in {"opened", "replied"}
+        asks = Segment.SYN_ACK if opening else Segment.ANSWER
         return (*steps, LifeStep("probe", asks, (steps[-1].age_s if steps else 0.0) + _STEP_S))

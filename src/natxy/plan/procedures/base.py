@@ -92,6 +92,9 @@ class ProcedureDeclaration(PlanModel):
     counts_instructions: ClassVar[bool] = False
     """True if the DUT counts the procedure's figures itself, so that the tester's frames do not show them."""
 
+    keeps_to_the_end: ClassVar[bool] = False
+    """True if the last frame of every connection comes after all connections are opened."""
+
     needs_tcp: ClassVar[bool] = False
     """True if it measures what only connections of TCP have."""
 

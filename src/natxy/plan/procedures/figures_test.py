@@ -53,7 +53,7 @@ LESS_IS_BETTER = {
     },
     "port-set": {"outside"},
     "churn": {"delay_new", "delay_old"},
-    "fill": {"refused", "delay_10", "delay_50", "delay_90", "delay_99"},
+    "fill": {"refused", "forgotten", "delay_10", "delay_50", "delay_90", "delay_99"},
     "tcp-goodput": {"retransmits"},
 }
 

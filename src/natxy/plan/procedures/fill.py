@@ -21,10 +21,11 @@ class FillConfig(OpenedAtRate):
     list_position: ClassVar = 600
     summary: ClassVar = "how new connections fare while the gateway's table or its public ports fill up"
     figures: ClassVar = (
-        Figure("refused", "Connections refused", Unit.CONNECTIONS, more_is_better=False),
+        Figure("refused", "Connections whose first frame was lost", Unit.CONNECTIONS, more_is_better=False),
+        Figure("forgotten", "Connections made and gone at the end", Unit.CONNECTIONS, more_is_better=False),
         Figure(
             "refused_from",
-            "Share of the connections made before the first was refused",
+            "Share of the connections opened before the first loss",
             Unit.PERCENT,
             more_is_better=True,
         ),
@@ -34,13 +35,17 @@ class FillConfig(OpenedAtRate):
         ),
     )
 
+    keeps_to_the_end: ClassVar = True
+
     def most_at_once(self, connections: int, rate_fps: float | None, protocol: Protocol) -> int:
         # What happens without room is what it measures.
         return 1
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
-        """Returns the frames by which a connection is more than opened: its reply, or the rest of its handshake."""
-        if protocol == Protocol.UDP:
-            return (LifeStep("reply", Segment.ANSWER, _STEP_S),)
-        segments = (Segment.SYN_ACK, Segment.ACK)
-        return tuple(LifeStep(each, each, number * _STEP_S) for number, each in enumerate(segments, 1))
+        """Returns the frames by which a connection is more than opened: its reply, or the rest of its handshake. The
+        last frame comes when all connections are opened."""
+        named = [("reply", Segment.ANSWER)]
+        if protocol == Protocol.TCP:
+            named = [(each.value, each) for each in (Segment.SYN_ACK, Segment.ACK)]
+        named.append(("last reply", Segment.ANSWER))
+        return tuple(LifeStep(name, each, number * _STEP_S) for number, (name, each) in enumerate(named, 1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that are opened, used and closed while others are: of TCP (RFC 3511 §5.3, RFC 9411 §7.2), and of any kind
-in a table whose old connections go as new ones come."""
+"""Declares procedures whose connections come and go: of TCP, opened, used and closed (RFC 3511 §5.3, RFC 9411 §7.2),
+and of any kind in a table whose old connections go as new ones come."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class ChurnConfig(LivesDeclaration):
     age: Annotated[Duration, Field(gt=0)] = 1.0
     """Time after which each connection is used again, in both directions, at least three steps."""
     lifetime: Annotated[Duration, Field(gt=0)] | None = None
-    """Time for which the gateway keeps an idle connection, from which follows how many there are at once."""
+    """Time for which the gateway keeps an idle connection, of TCP a closed one; says how many there are at once."""
 
     list_position: ClassVar = 580
     summary: ClassVar = "the highest rate of new connections while old ones expire, the table in steady state"
     figures: ClassVar = (
         Figure("rate", "Highest rate of connections that come and go", Unit.CPS),
         Figure("entries", "Connections that the gateway counted at the end", Unit.CONNECTIONS, of_tester=True),
-        Figure("expected_entries", "Connections alive at the end", Unit.CONNECTIONS, of_tester=True),
+        Figure("expected_entries", "Connections whose lifetime had not passed", Unit.CONNECTIONS, of_tester=True),
         Figure("delay_new", "Median delay of frames that open a connection", Unit.NS),
-        Figure("delay_old", "Median delay of frames of older connections", Unit.NS),
+        Figure("delay_old", "Median delay of frames of older connections, the slower step", Unit.NS),
     )
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
@@ -104,13 +104,12 @@ class ChurnConfig(LivesDeclaration):
         """Returns true for a frame of an older connection."""
         return step.age_s >= self.age
 
-    def alive(self, connections: int, rate_fps: float, protocol: Protocol) -> float | None:
-        """Returns how many of the connections opened at a rate are alive when the last one has been used; None if the
-        lifetime is unknown."""
-        if self.lifetime is None:
-            return None
-        return min(float(connections), rate_fps * (self.life_s(protocol) + self.lifetime))
+    def left(self, connections: int, rate_fps: float) -> float | None:
+        """Returns how many of the connections opened at a rate are left when the last one has had its last frame; None
+        if the lifetime is unknown."""
+        return None if self.lifetime is None else min(float(connections), rate_fps * self.lifetime)
 
     def most_at_once(self, connections: int, rate_fps: float | None, protocol: Protocol) -> int:
-        alive = None if rate_fps is None else self.alive(connections, rate_fps, protocol)
-        return connections if alive is None else round(alive)
+        if self.lifetime is None or rate_fps is None:
+            return connections
+        return min(connections, round(rate_fps * (self.life_s(protocol) + self.lifetime)))

@@ -162,7 +162,7 @@ def _limits(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, An
 
 def lives_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the connections of some pairs of interfaces, which share the rate equally, and in the same trial the
-    further frames that the procedure has for each, all of whose losses count as those of the first frames do."""
+    further frames that the procedure has for each connection. A loss of any frame counts alike."""
     opened = establish_request(experiment, rate_fps, seed, *pairs)
     steps = experiment.procedure.life(experiment.protocol)
     lives = [_live(experiment, stream, step) for stream in opened.streams for step in steps]
