@@ -139,6 +139,7 @@ Receiver::Receiver(const Port& port, std::span<const Source> sources, bool share
     if (TupleReader::is_needed(stream.form, stream.softwire)) tuples.emplace(stream.form, stream.mapping);
     Reception reception{std::move(stream), reader, tuples, {}, std::nullopt};
     if (reception.stream.loss_watch) next_look_ = 0;
+    if (reception.stream.is_answered_here && !authority_) authority_ = std::make_unique<Authority>(port);
     if (reception.stream.expected) reception.statistics.emplace(reception.stream, seconds, shared);
     receptions_.push_back(std::move(reception));
   }
@@ -225,6 +226,7 @@ void Receiver::poll(Queue& queue) {
     buffer_return.look_at(*buffers[i]);
   }
   take(queue, std::span(frames_).first(count), now);
+  if (authority_ && authority_->waits()) authority_->send(queue.source.queue);
   queue.polled = now;
   queue.received += count;
   buffer_return.give_back(std::span(buffers).first(count));
@@ -265,6 +267,7 @@ std::size_t Receiver::take_plain(Queue& queue, std::span<const Frame> frames, st
 
 void Receiver::take_odd(Queue& queue, Frame frame, std::uint64_t now) {
   const Classified judged = classify(frame);
+  if (judged.kind == FrameKind::udp && take_message(queue, frame, now)) return;
   if (judged.kind != FrameKind::test && judged.kind != FrameKind::corrupt_test) {
     take_foreign(queue, frame, judged.kind, now);
     return;
@@ -438,6 +441,13 @@ void Receiver::report_own(TrialReport& trial, PortReport& port) const {
     stream.corrupt += counts.corrupt;
     stream.misrouted += counts.misrouted;
     stream.beyond_window += counts.beyond_window;
+    if (receptions_[i].stream.queries) {
+      if (!stream.queries) stream.queries.emplace();
+      for (std::size_t kind = 0; kind < dns::kAnswerKinds; ++kind) {
+        stream.queries->answers.at(kind) += receptions_[i].answers.at(kind);
+      }
+      if (receptions_[i].stream.is_answered_here) authority_->report(*stream.queries);
+    }
     if (!receptions_[i].statistics) continue;
     const Statistics& statistics = *receptions_[i].statistics;
     stream.delay.add(statistics.delay);

@@ -21,6 +21,7 @@
 #include "port/port.hpp"
 #include "trial/answer_queue.hpp"
 #include "trial/arrival_check.hpp"
+#include "trial/queries.hpp"
 #include "trial/report.hpp"
 #include "trial/spec.hpp"
 #include "trial/task.hpp"
@@ -60,6 +61,9 @@ class Receiver final : public Task {
     Mapping mapping{};                    // with which it arrives, if its form has one
     Segment segment = Segment::syn;       // of which it consists, if its form is TCP
     std::optional<LossWatch> loss_watch;  // none: nobody asks whether it has lost too many
+    // Of which it consists, if it does; what arrives are then the answers.
+    std::optional<QueryStream> queries{};
+    bool is_answered_here = false;  // the port is the authority that the DUT asks
   };
 
   /// Bounds the trial, in clock ticks. Frames that arrive after `end` count towards the last second.
@@ -134,6 +138,7 @@ class Receiver final : public Task {
     Counts counts;
     std::optional<Statistics> statistics;
     Missing missing{};
+    std::array<std::uint64_t, dns::kAnswerKinds> answers{};
 
     [[nodiscard]] const TupleReader* tuple_reader() const { return tuples ? &*tuples : nullptr; }
     [[nodiscard]] Family header_family() const { return layout_of(stream.form, stream.family).header_family(); }
@@ -152,6 +157,9 @@ class Receiver final : public Task {
   void take(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   std::size_t take_plain(Queue& queue, std::span<const Frame> frames, std::uint64_t now);
   void take_odd(Queue& queue, Frame frame, std::uint64_t now);
+  bool take_message(Queue& queue, Frame frame, std::uint64_t now);
+  void take_answer(Queue& queue, std::size_t stream, const dns::Datagram& answer, std::uint64_t number,
+                   std::uint64_t now);
   void record(Queue& queue, std::size_t stream, const Arrivals& arrivals, std::uint64_t now);
   [[nodiscard]] static std::uint64_t least_delay(const Queue& queue, std::uint64_t time, std::uint64_t now);
   void take_foreign(const Queue& queue, Frame frame, FrameKind kind, std::uint64_t now);
@@ -164,6 +172,7 @@ class Receiver final : public Task {
   std::uint64_t start_;
   Clock clock_;
   OwnLines<Reception> receptions_;
+  std::unique_ptr<Authority> authority_;  // null: the DUT asks none here
   Counter received_;
   std::uint64_t next_look_ = ~std::uint64_t{0};  // tick at which to look for losses again; never, if no stream asks
   std::atomic<bool> lost_too_many_ = false;

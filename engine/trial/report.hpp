@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "dns/authority.hpp"
+#include "dns/queries.hpp"
 #include "form/classifier.hpp"
 #include "measure/core_probe.hpp"
 #include "measure/delay_variation.hpp"
@@ -57,6 +60,13 @@ struct LostSample {
   bool all = false;
 };
 
+/// Holds what came of a stream's queries besides the right answers.
+struct QueryReport {
+  std::array<std::uint64_t, dns::kAnswerKinds> answers{};  // by kind
+  dns::AuthorityCounts authority;
+  std::uint64_t unsent = 0;  // answers of the authority that its port did not take
+};
+
 struct StreamReport {
   /// Returns how many frames the trial was to send: `planned`, or in a trial that ended early as many as it sent.
   [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent + absent : planned; }
@@ -87,6 +97,7 @@ struct StreamReport {
   std::uint64_t backlog = 0;            // ticks by which the frame that arrived last took longer than the fastest
   std::uint64_t silence_start = 0;      // ticks since the trial's start
   std::uint64_t silence = 0;
+  std::optional<QueryReport> queries;  // none: the stream has none
   std::vector<std::uint64_t> sent_per_second;
   std::vector<std::uint64_t> received_per_second;
 };

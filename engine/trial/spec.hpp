@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dns/queries.hpp"
 #include "flow/field_range.hpp"
 #include "flow/selection.hpp"
 #include "form/forms.hpp"
@@ -58,6 +59,12 @@ struct TaggedFrames {
   std::uint64_t count = 0;
 };
 
+/// Makes a stream one of queries to a DNS64 server, which the tester's other port of the pair answers as authority.
+struct QuerySpec {
+  dns::QueryShares shares;
+  EmbeddingPrefix prefix;
+};
+
 struct StreamSpec {
   std::string name;
   Side source = Side::left;
@@ -89,10 +96,12 @@ struct StreamSpec {
   std::uint64_t burst = 1;
   std::optional<TaggedFrames> tagged;
   bool ipdv = false;
+  std::optional<QuerySpec> queries;  // of which its frames consist; what arrives are the answers
 
-  /// Returns the port that sends the stream, and the one that it arrives on.
+  /// Returns the port that sends the stream, and the one that it arrives on: of queries the same, because the DUT
+  /// answers them.
   [[nodiscard]] Place from() const { return {source, pair}; }
-  [[nodiscard]] Place to() const { return opposite(from()); }
+  [[nodiscard]] Place to() const { return queries ? from() : opposite(from()); }
 
   /// Returns the number of lost frames that the request tolerates.
   [[nodiscard]] std::uint64_t tolerated_loss() const {

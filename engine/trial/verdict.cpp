@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -70,12 +71,36 @@ LossByPause by_pause(const StreamSpec& spec, const StreamReport& stream) {
   return loss;
 }
 
+/// Describes the wrong answers to a stream's queries, kind by kind; empty if there are none.
+std::string describe_answers(const QueryReport& queries) {
+  constexpr std::array<const char*, dns::kAnswerKinds> kinds = {
+      "right",    "malformed",   "to another question", "truncated",
+      "SERVFAIL", "other error", "without an address",  "with a wrong address"};
+  std::vector<std::string> wrong;
+  for (std::size_t kind = 1; kind < kinds.size(); ++kind) {
+    if (queries.answers.at(kind) > 0)
+      wrong.push_back(fmt::format("{} {}", grouped(queries.answers.at(kind)), kinds.at(kind)));
+  }
+  return wrong.empty() ? "" : fmt::format(", wrong answers: {}", fmt::join(wrong, ", "));
+}
+
+/// Describes the queries of a stream that had no right answer in time.
+std::string describe_unanswered(const StreamSpec& spec, const StreamReport& stream) {
+  const std::uint64_t missing = lost(spec, stream);
+  const std::uint64_t due = stream.due(spec.frames);
+  return fmt::format("{}: {} of {} queries had no right answer in time ({:.4f} %)", spec.name, grouped(missing),
+                     grouped(due), 100.0 * static_cast<double>(missing) / static_cast<double>(due)) +
+         describe_answers(*stream.queries);
+}
+
 /// Describes a stream's lost frames, those of them that arrived late or corrupt, and whether the loss is tolerated.
 std::string describe_loss(const StreamSpec& spec, const StreamReport& stream) {
   const std::uint64_t missing = lost(spec, stream);
   const std::uint64_t due = stream.due(spec.frames);
-  std::string loss = fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(due),
-                                 100.0 * static_cast<double>(missing) / static_cast<double>(due));
+  std::string loss = stream.queries
+                         ? describe_unanswered(spec, stream)
+                         : fmt::format("{}: {} of {} lost ({:.4f} %)", spec.name, grouped(missing), frames(due),
+                                       100.0 * static_cast<double>(missing) / static_cast<double>(due));
   if (stream.absent > 0) {
     loss += fmt::format(", {} not sent, because what they reply to had not arrived", grouped(stream.absent));
   }
@@ -114,6 +139,21 @@ std::string describe_losses(const TrialSpec& spec, const TrialReport& report) {
 }
 
 std::uint64_t total(const ReceiveDrops& drops) { return drops.missed + drops.no_buffer + drops.kernel; }
+
+/// Returns how many frames the tester itself may have cost a stream on reception; of queries, also those that the
+/// authority did not receive or answer.
+std::uint64_t dropped_of(const StreamSpec& spec, const StreamReport& stream, const TrialReport& report) {
+  std::uint64_t dropped = 0;
+  const auto add = [&](Place place) {
+    if (const PortReport* port = port_of(report, place)) dropped += total(port->drops);
+  };
+  add(spec.to());
+  if (stream.queries) {
+    add(opposite(spec.from()));
+    dropped += stream.queries->unsent;
+  }
+  return dropped;
+}
 
 /// Sets the verdict if a stream was not sent as requested. Returns whether it did.
 bool judge_sending(const TrialSpec& spec, std::size_t index, const Clock& clock, TrialReport& report) {
@@ -184,8 +224,7 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     const StreamSpec& asked = spec.streams[i];
     const std::uint64_t missing = lost(asked, report.streams[i]);
-    const PortReport* port = port_of(report, asked.to());
-    const std::uint64_t dropped = port == nullptr ? 0 : total(port->drops);
+    const std::uint64_t dropped = dropped_of(asked, report.streams[i], report);
     if (missing <= asked.tolerated_loss()) {
       // The loss of an overload is a result, and has to be the DUT's.
       const double few = kFewDrops * static_cast<double>(report.streams[i].received);
@@ -209,8 +248,8 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     }
     if (drops >= spoilt) {
       set(report, Verdict::invalid, Cause::tester_drops,
-          fmt::format("{}: {} lost, but the tester itself dropped {} on reception", asked.name, frames(missing),
-                      dropped));
+          fmt::format("{}: {} lost, but the tester itself dropped {} {}", asked.name, frames(missing), dropped,
+                      asked.queries ? "on reception, or as the authority" : "on reception"));
     } else {
       set(report, Verdict::invalid, Cause::paused,
           fmt::format("{}: {} lost, but the tester paused for {:.3f} ms and sent {} in bursts afterwards", asked.name,
@@ -235,7 +274,8 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   } else if (const std::string losses = describe_losses(spec, report); !losses.empty()) {
     set(report, Verdict::pass, Cause::loss, losses);
   } else {
-    set(report, Verdict::pass, Cause::lossless, "every frame arrived");
+    const bool asked = std::ranges::any_of(spec.streams, [](const auto& stream) { return stream.queries.has_value(); });
+    set(report, Verdict::pass, Cause::lossless, asked ? "every query was answered" : "every frame arrived");
   }
 }
 

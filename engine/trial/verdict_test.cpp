@@ -465,5 +465,33 @@ TEST_F(VerdictTest, ATrialThatEndedEarlyIsInvalidWhereTheTesterWasLate) {
   expect(Verdict::invalid, Cause::late);
 }
 
+/// Makes the stream one of queries.
+class VerdictOfQueries : public VerdictTest {
+ protected:
+  VerdictOfQueries() {
+    spec.streams[0].name = "queries";
+    spec.streams[0].queries.emplace();
+    report.streams[0].queries.emplace();
+  }
+};
+
+TEST_F(VerdictOfQueries, NamesEachKindOfWrongAnswer) {
+  report.streams[0].received -= 1003;
+  report.streams[0].queries->answers = {98'997, 0, 0, 0, 1000, 1, 2, 0};
+  expect(Verdict::fail, Cause::loss);
+  EXPECT_EQ(report.reason,
+            "queries: 1,003 of 100,000 queries had no right answer in time (1.0030 %), wrong answers: 1,000 SERVFAIL, "
+            "1 other error, 2 without an address");
+}
+
+TEST_F(VerdictOfQueries, WhatTheAuthorityDoesNotAnswerIsTheTesters) {
+  report.streams[0].received -= 10;
+  report.ports[1].drops.missed = 4;
+  report.streams[0].queries->unsent = 6;
+  expect(Verdict::invalid, Cause::tester_drops);
+  report.streams[0].received -= 1;
+  expect(Verdict::fail, Cause::loss);
+}
+
 }  // namespace
 }  // namespace natxy

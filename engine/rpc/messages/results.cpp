@@ -139,6 +139,23 @@ Json write_bursts(const StreamSpec& spec, const std::vector<LostBurst>& bursts) 
   return list;
 }
 
+Json write_queries(const std::optional<QueryReport>& queries) {
+  if (!queries) return nullptr;
+  const auto answers = [&](dns::AnswerKind kind) { return queries->answers.at(static_cast<std::size_t>(kind)); };
+  return {{"malformed", answers(dns::AnswerKind::malformed)},
+          {"wrong_question", answers(dns::AnswerKind::wrong_question)},
+          {"truncated", answers(dns::AnswerKind::truncated)},
+          {"server_failure", answers(dns::AnswerKind::server_failure)},
+          {"other_error", answers(dns::AnswerKind::other_error)},
+          {"no_address", answers(dns::AnswerKind::no_address)},
+          {"wrong_address", answers(dns::AnswerKind::wrong_address)},
+          {"authority_a", queries->authority.ipv4},
+          {"authority_aaaa", queries->authority.ipv6},
+          {"authority_other", queries->authority.other},
+          {"authority_malformed", queries->authority.malformed},
+          {"authority_unsent", queries->unsent}};
+}
+
 Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Clock& clock, bool with_histogram) {
   return {{"name", spec.name},
           {"source", name_of(spec.source)},
@@ -175,6 +192,7 @@ Json write_stream(const StreamSpec& spec, const StreamReport& stream, const Cloc
           {"longest_silence", stream.silence == 0 ? Json()
                                                   : Json{{"start_s", clock.seconds(stream.silence_start)},
                                                          {"duration_s", clock.seconds(stream.silence)}}},
+          {"queries", write_queries(stream.queries)},
           {"sent_per_second", stream.sent_per_second},
           {"received_per_second", stream.received_per_second}};
 }

@@ -174,6 +174,16 @@ std::uint32_t read_inner_address(FieldReader& reader, const SubscriberRule& subs
   return static_cast<std::uint32_t>(address.value);
 }
 
+EmbeddingPrefix read_embedding_prefix(FieldReader& reader) {
+  const Prefix prefix = read_prefix(reader.get("prefix"), reader.path_of("prefix"));
+  if (!EmbeddingPrefix::fits(prefix)) {
+    throw FieldError(reader.path_of("prefix"),
+                     "expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits whose bits "
+                     "64 to 71 are zero");
+  }
+  return EmbeddingPrefix::of(prefix);
+}
+
 Mapping read_mapping(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   Mapping mapping;
@@ -181,13 +191,7 @@ Mapping read_mapping(const Json& json, const std::string& path) {
   if (mapping.subscribers.address_mask != 0 && !mapping.subscribers.identifier) {
     throw FieldError(reader.path_of("subscribers"), "expected `identifier` to be true for several subscribers");
   }
-  const Prefix prefix = read_prefix(reader.get("prefix"), reader.path_of("prefix"));
-  if (!EmbeddingPrefix::fits(prefix)) {
-    throw FieldError(reader.path_of("prefix"),
-                     "expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits whose bits "
-                     "64 to 71 are zero");
-  }
-  mapping.prefix = EmbeddingPrefix::of(prefix);
+  mapping.prefix = read_embedding_prefix(reader);
   mapping.traffic_class = read_traffic_class(reader);
   mapping.flow_label = read_flow_label(reader);
   reader.finish();
@@ -231,6 +235,23 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));
   stream.dont_fragment = reader.flag("dont_fragment", false);
   reader.finish();
+}
+
+/// Reads what a stream asks a DNS64 server: from one address at another one, from all source ports in turn.
+QuerySpec read_queries(const Json& json, const std::string& path, const StreamSpec& stream,
+                            const std::string& stream_path) {
+  FieldReader reader(json, path);
+  QuerySpec queries;
+  queries.prefix = read_embedding_prefix(reader);
+  queries.shares.cached_percent = static_cast<unsigned>(reader.whole("cached_percent", 0, 100, 0));
+  queries.shares.aaaa_percent = static_cast<unsigned>(reader.whole("aaaa_percent", 0, 100, 0));
+  reader.finish();
+  const auto& flows = stream.flows;
+  if (!flows || flows->source_address.size() != 1 || flows->destination_address.size() != 1 ||
+      flows->destination_port.min != dns::kPort || flows->destination_port.size() != 1) {
+    throw FieldError(stream_path + ".flows", "expected one address, another one, and port 53 there, for queries");
+  }
+  return queries;
 }
 
 double read_rate(FieldReader& reader) { return reader.number("rate_fps", 1e-3, 1e10); }
@@ -302,6 +323,9 @@ StreamSpec read_stream(const Json& json, const std::string& path, std::span<cons
   if (const Json* tagged = reader.find("tagged")) stream.tagged = read_tagged(*tagged, reader.path_of("tagged"));
   stream.ipdv = reader.flag("ipdv", false);
   stream.interleaved_with = read_interleaved_with(reader, stream, earlier);
+  if (const Json* queries = reader.find("queries")) {
+    stream.queries = read_queries(*queries, reader.path_of("queries"), stream, path);
+  }
   reader.finish();
   if ((stream.kind == StreamKind::flows) != stream.flows.has_value()) {
     throw FieldError(reader.path_of("flows"), "is required for streams of kind flows and not allowed for others");

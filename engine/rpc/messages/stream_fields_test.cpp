@@ -115,5 +115,29 @@ TEST(StreamFields, HomesWithOneInnerAddressAreToldByTheirIdentifier) {
   EXPECT_EQ(complaint(json), "streams[0].frame.softwire.inner_address");
 }
 
+TEST(StreamFields, QueriesGoToOnePortOfOneAddress) {
+  Json json = trial_request();
+  Json& stream = json["streams"][0];
+  stream["queries"] = {{"prefix", "64:ff9b::/96"}, {"cached_percent", 20}, {"aaaa_percent", 40}};
+  EXPECT_EQ(complaint(json), "streams[0].flows");
+  stream["flows"] = {{"source_address", {{"address", "2001:2::2"}}},
+                     {"destination_address", {{"address", "2001:2::1"}}},
+                     {"source_port", {{"min", 1024}, {"max", 65535}}},
+                     {"destination_port", {{"min", 53}, {"max", 53}}}};
+  const StreamSpec read = read_trial(json).spec.streams[0];
+  EXPECT_EQ(read.queries->shares.cached_percent, 20U);
+  EXPECT_EQ(read.queries->shares.aaaa_percent, 40U);
+  EXPECT_EQ(read.to(), read.from());
+  stream["queries"]["cached_percent"] = 101;
+  EXPECT_EQ(complaint(json), "streams[0].queries.cached_percent");
+  stream["queries"] = {{"prefix", "64:ff9b::/95"}};
+  EXPECT_EQ(complaint(json), "streams[0].queries.prefix");
+  stream["queries"]["prefix"] = "64:ff9b::/96";
+  stream["flows"]["destination_port"]["max"] = 54;
+  EXPECT_EQ(complaint(json), "streams[0].flows");
+  stream["flows"]["destination_port"] = {{"min", 80}, {"max", 80}};
+  EXPECT_EQ(complaint(json), "streams[0].flows");
+}
+
 }  // namespace
 }  // namespace natxy

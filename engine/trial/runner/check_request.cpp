@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dns/datagram.hpp"
 #include "form/forms.hpp"
 #include "trial/receiver.hpp"
 
@@ -23,7 +24,7 @@ void check_begin(const TrialSpec& spec, const Clock& clock) {
 }
 
 void check_ports(const StreamSpec& stream, const TrialResources& resources) {
-  for (const Place place : {stream.from(), stream.to()}) {
+  for (const Place place : {stream.from(), opposite(stream.from())}) {
     if (std::ranges::none_of(resources.ports, [&](const auto& port) { return port->options().place() == place; })) {
       throw TrialError(stream, fmt::format("both ports of pair {} must be open; call ports.open first", stream.pair));
     }
@@ -81,6 +82,14 @@ void check_frame_size(const StreamSpec& stream, const TrialResources& resources,
   }
 }
 
+void check_queries(const StreamSpec& stream, Family family) {
+  if (!stream.queries) return;
+  const std::size_t size = dns::message_at(family) + dns::kQueryBytes + kFcsBytes;
+  if (stream.frame_sizes.size() == 1 && stream.frame_sizes.front() == size) return;
+  throw TrialError(
+      stream, fmt::format("a query over IPv{} has {} bytes; give `size` {}", static_cast<int>(family), size, size));
+}
+
 /// Refuses what the cores that share a port cannot find out together.
 void check_shared_port(const StreamSpec& stream, const TrialResources& resources) {
   for (std::size_t i = 0; i < resources.ports.size(); ++i) {
@@ -121,6 +130,7 @@ void check_stream(const StreamSpec& stream, bool phase1, const TrialResources& r
   check_frame_size(stream, resources, connections);
   check_shared_port(stream, resources);
   const Family family = connections.family_of(stream);
+  check_queries(stream, family);
   if (!resources.destination_mac(stream.from(), layout_of(stream.form, family).link_family())) {
     throw TrialError(stream, "the DUT's MAC address is unknown; call neighbors.resolve first");
   }

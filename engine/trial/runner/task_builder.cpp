@@ -49,15 +49,22 @@ void TaskBuilder::add_receivers(std::span<Worker> workers, std::uint64_t end) co
 }
 
 /// Returns a queue as its receiver sees it. A queue has one sender, so that sending needs no lock: another worker hands
-/// it its answers to the DUT's requests.
+/// it its answers to the DUT's requests. An authority sends itself, where no stream is sent.
 Receiver::Source TaskBuilder::source_of(std::size_t port, std::uint16_t queue, std::size_t receiver,
                                         std::span<Worker> workers) const {
   const std::vector<std::size_t> senders = resources_.senders_of(port);
   const std::size_t sender = senders[queue % senders.size()];
-  if (sender == receiver) return {queue};
+  if (sender == receiver || is_authority(port)) return {queue};
   auto& answers = workers[sender].answers;
   answers.push_back(std::make_unique<AnswerQueue>(*resources_.ports[port], queue));
   return {queue, answers.back().get()};
+}
+
+/// Returns whether a port answers queries of the DUT.
+bool TaskBuilder::is_authority(std::size_t port) const {
+  const Place place = resources_.ports[port]->options().place();
+  return std::ranges::any_of(
+      spec_.streams, [&](const StreamSpec& stream) { return stream.queries && opposite(stream.from()) == place; });
 }
 
 /// Makes the sender of a stream and of the stream interleaved with it, if there is one.
@@ -98,6 +105,12 @@ Sender::Setup TaskBuilder::setup_of(const std::vector<std::size_t>& streams, con
 
 std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Port& port) const {
   const StreamSpec& spec = spec_.streams[stream];
+  if (spec.queries) {
+    QueryStream queries = queries_of(stream);
+    queries.way.source_mac = port.mac();
+    queries.way.destination_mac = *resources_.destination_mac(spec.from(), queries.way.family);
+    return std::make_unique<QueryFrames>(queries, spec.ttl);
+  }
   const Connections& connections = connections_[spec.pair];
   const auto made = [&]<Layout L>() {
     const FrameSettings settings{.ttl = spec.ttl,
@@ -113,6 +126,20 @@ std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Po
                                 make_flow_source<L.family>(spec_, connections, stream));
   };
   return with_layout(spec.form, connections.family_of(spec), made);
+}
+
+/// Describes the queries of a stream. Their source ports take turns whatever their order in the request, so that
+/// the answers say the numbers of their queries.
+QueryStream TaskBuilder::queries_of(std::size_t stream) const {
+  const StreamSpec& spec = spec_.streams[stream];
+  const FlowFields& fields = *spec.flows;
+  return {dns::Queries({spec.queries->shares, spec.queries->prefix,
+                          static_cast<std::uint16_t>(fields.source_port.min),
+                          static_cast<std::uint32_t>(fields.source_port.size()), run_id_}),
+          {.family = fields.source_address.address.family,
+           .source = fields.source_address.address.value,
+           .destination = fields.destination_address.address.value,
+           .destination_port = dns::kPort}};
 }
 
 /// Returns whether one task sends all frames of a stream, in order, and one receives them.
@@ -143,7 +170,9 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),
                        stream.frames, SizeCycle(payloads), stream.tagged, stream.ipdv,
                        expected ? make_arrival_check(spec_, connections, i) : nullptr, timeout,
-                       stream.schedule(resources_.clock), stream.softwire, stream.mapping, stream.segment, watch});
+                       stream.schedule(resources_.clock), stream.softwire, stream.mapping, stream.segment, watch,
+                       stream.queries ? std::optional{queries_of(i)} : std::nullopt,
+                       stream.queries && opposite(stream.from()) == port.options().place()});
   }
   return streams;
 }

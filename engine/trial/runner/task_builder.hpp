@@ -31,10 +31,12 @@ class TaskBuilder {
  private:
   [[nodiscard]] Receiver::Source source_of(std::size_t port, std::uint16_t queue, std::size_t receiver,
                                            std::span<Worker> workers) const;
+  [[nodiscard]] bool is_authority(std::size_t port) const;
   [[nodiscard]] std::unique_ptr<Sender> sender_of(std::size_t stream, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] Sender::Setup setup_of(const std::vector<std::size_t>& streams, const Turns& turns, std::uint64_t count,
                                        double rate_fps, const Port& port, std::uint16_t queue) const;
   [[nodiscard]] std::unique_ptr<FrameSource> frames_of(std::size_t stream, const Port& port) const;
+  [[nodiscard]] QueryStream queries_of(std::size_t stream) const;
   [[nodiscard]] bool is_in_order(std::size_t stream) const;
   [[nodiscard]] std::vector<Receiver::Stream> streams_at(const Port& port) const;
 
