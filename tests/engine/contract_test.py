@@ -74,11 +74,19 @@ FROM_TABLE: Final[Fields] = REPLIES | {
     "name": "of a table", "frame": {"size": 104, "form": "softwire-from-core", "softwire": TABLE},
 }  # fmt: skip
 SEGMENTS: Final[Fields] = REPLIES | {"name": "tcp", "frame": {"size": 104, "form": "tcp", "segment": "syn-ack"}}
+QUERIES: Final[Fields] = {
+    "name": "queries", "source": "left", "rate_fps": 1.0, "frames": 1, "frame": {"size": 116},
+    "flows": {
+        "source_address": {"address": "2001:db8::1"}, "destination_address": {"address": "2001:db8::2"},
+        "source_port": {"min": 1024, "max": 2000}, "destination_port": {"min": 53, "max": 53},
+    },
+    "queries": {"prefix": "64:ff9b::/96", "cached_percent": 20, "aaaa_percent": 40},
+}  # fmt: skip
 REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
     "trial.run": (
         TrialRequest,
         {
-            "streams": [STREAM, BESIDE, REPLIES, FROM_TABLE, SEGMENTS],
+            "streams": [STREAM, BESIDE, REPLIES, FROM_TABLE, SEGMENTS, QUERIES],
             "seed": 7,
             "drain_s": 1.0,
             "drain_ends_early": True,

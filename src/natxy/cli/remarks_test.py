@@ -38,6 +38,7 @@ LOSSY = {"reverse_loss_ratio": 0.5}
 PORT_SET = {"psid": 1, "psid_length": 8}
 SHARED = {"port_set": PORT_SET, "first_range_only": True}
 SPOOFABLE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "spoofed_ratio": 1}]}
+SERVER = {"dns64": "64:ff9b::/96"}
 LATE = {"driver": "chain", "gateways": ["tester", {"driver": "simulated", "binding_delay": 10}]}
 
 # Procedure, its experiment, the gateway, whether there is a result, words of the remark.
@@ -86,6 +87,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
     ("churn", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
     ("ageing", {"connections": 100, "rate": 1000, "longest": 1}, {}, True, "all connections were kept"),
     ("fill", {"connections": 100, "rate": 1000}, {}, True, "all connections were made: ask for more"),
+    (
+        "dns64-rate", {"family": "ipv6", "timing": {"preset": "lab", "drain": "1s"}, "search": SEARCH}, SERVER, True,
+        "at least this",
+    ),
     ("tcp-goodput", {"best_of": 20, "directions": "forward"}, {}, True, "the tests of a repetition differ"),
 ]  # fmt: skip
 

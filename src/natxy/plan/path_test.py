@@ -347,7 +347,7 @@ def test_what_a_chain_cannot_have(experiment: Fields, testbed: Fields, field: st
         ("[nftables, {driver: nftables, nats: false}]", "gateway.gateways[1].nats: unknown field; did you mean 'nat'?"),
         (
             "[nftables, {driver: chain, gateways: [nftables, nftables]}]",
-            "gateway.gateways[1].driver: expected 'command'",
+            "gateway.gateways[1].driver: expected 'bind9'",
         ),
     ],
 )

@@ -31,11 +31,11 @@ from natxy.plan.model.search import GoalPlan, GoalPreset, Search, SearchPlan, re
 from natxy.plan.model.subscribers import AnySubscribers, AnySubscribersPlan
 from natxy.plan.model.terms import Family
 from natxy.plan.model.timing import Timing, TimingPreset, resolve_timing
-from natxy.plan.model.traffic import Directions
+from natxy.plan.model.traffic import Directions, PortRange
 from natxy.plan.model.units import Percent, Rate
 from natxy.plan.procedures import ProcedureConfig
 from natxy.plan.resolved_plan import ResolvedPlan
-from natxy.plan.written import ExperimentPlan, Plan
+from natxy.plan.written import ExperimentPlan, Plan, PortsPlan
 from natxy.untrusted.validation import guess
 
 DEFAULT_ALPHA: Final = 0.5
@@ -130,7 +130,7 @@ def _resolve_experiment(plan: Plan, own: ExperimentPlan, location: Location, rep
         "directions": (own.directions or Directions.BIDIRECTIONAL) if "directions" in takes else None,
         "addresses": addresses,
         "ports": resolve_ports(
-            own.ports,
+            _with_usual_port(own),
             flows or own.connections or own.procedure.most_connections,
             *([subscribers.port_limits] if subscribers and subscribers.share_addresses else []),
         ),
@@ -204,6 +204,14 @@ def _with_subscribers(addresses: Addresses, subscribers: AnySubscribers, own: Ex
         left = left.model_copy(update={"behind": (*left.behind, prefix)})
     hosts = addresses.left_hosts if own.addresses.left_hosts else subscribers.addresses
     return addresses.model_copy(update={"left": left, "left_hosts": hosts})
+
+
+def _with_usual_port(own: ExperimentPlan) -> PortsPlan:
+    """Returns the ports as written, to that destination which the procedure has unless the plan gives one."""
+    usual = own.procedure.usual_destination_port
+    if usual is None or own.ports.destination:
+        return own.ports
+    return own.ports.model_copy(update={"destination": PortRange(min=usual, max=usual)})
 
 
 def _mean_size(own: ExperimentPlan, usual: Family) -> int:

@@ -18,6 +18,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.model.terms import SoftwireEnd
 from natxy.plan.path import Hop
 from natxy.probe.diagnosis import caveats, diagnose, untranslated
+from natxy.probe.dns64 import check_answers
 from natxy.probe.dut_state import read_default_routes, read_dut, read_seen_as
 from natxy.probe.frames import send_probes
 from natxy.probe.observed import DutState, Observed, Passage
@@ -60,6 +61,9 @@ class ProbedPath:
         request = neighbors_request(self.experiment)
         macs = self._resolve(request)
         if not self.experiment.gateway.is_probed:
+            return
+        if self.experiment.procedure.asks_dns64:
+            check_answers(self.engine, self.experiment)
             return
         if self._blocked():
             self._explain(request, macs)

@@ -38,11 +38,12 @@ ERRORS: Final = {
             "binding-check",
             "tcp-connection-rate",
             "churn",
+            "dns64-rate",
         ),
         BY_LOSS,
     ),
     **dict.fromkeys(("frame-loss-rate", "back-to-back", "table-capacity"), CLOSE),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("procedure", sorted({*DECLARATIONS} - {"tcp-goodput"}))

@@ -68,7 +68,7 @@ class Truth:
     without its name, gateway and search. `gateway` has settings that would disturb other procedures. `curve`, if given,
     returns the value of every curve at x. `over_connections` has the figures that differ over established connections.
     With `at_softwire`, the gateway is the core of softwires whose edge the
-    tester plays.
+    tester plays; with `is_dns64`, it is a DNS64 server.
     """
 
     figures: Callable[[SimulatedConfig], Figures]
@@ -77,6 +77,7 @@ class Truth:
     curve: Callable[[SimulatedConfig, float], object] | None = None
     over_connections: Callable[[SimulatedConfig], Figures] = field(default=lambda _: {})
     at_softwire: bool = False
+    is_dns64: bool = False
 
 
 def throughput(gateway: SimulatedConfig) -> Figures:
@@ -326,6 +327,18 @@ def fill(gateway: SimulatedConfig) -> Figures:
     } | {f"delay_{percent}": near if percent < 100 * held / FILLING else None for percent in FILLS_PERCENT}
 
 
+def dns64_rate(gateway: SimulatedConfig) -> Figures:
+    """Queries come from one side alone, and enough of them have each delay of the model."""
+    delays = [model.of(frame) for model in delay_models(gateway)[:1] for frame in range(PERIOD)]
+    typical, slow = (smallest_with_share(delays, share) for share in (0.5, 0.99))
+    near_ns = 1 + gateway.delay_spread_ns / 50
+    return {
+        "rate": found(gateway.forwarding_fps),
+        "delay_median": pytest.approx(typical, abs=near_ns),
+        "delay_p99": pytest.approx(slow, abs=near_ns),
+    }
+
+
 def tcp_goodput(gateway: SimulatedConfig) -> Figures:
     """Two frames with a segment each are followed by one that acknowledges both."""
     both_bps = gateway.forwarding_fps * 2 / 3 * 8 * 1448
@@ -421,6 +434,12 @@ TRUTHS: Final[dict[str, Truth]] = {
         {"table_capacity": st.sampled_from([4400, 9400, 10_000, 20_000]), "table_policy": st.just(TablePolicy.KEEP)},
     ),
     "tcp-goodput": Truth(tcp_goodput, {"line_rate": "10Gbps"}),
+    "dns64-rate": Truth(
+        dns64_rate,
+        {"family": "ipv6", "timing": {"drain": "1s"}},
+        {"forwarding_fps": st.floats(min_value=100_000, max_value=900_000)},
+        is_dns64=True,
+    ),
 }  # fmt: skip
 
 
@@ -479,7 +498,7 @@ def test_without_a_headline_there_is_a_reason(procedure: str, phase2: bool, data
     assert experiment.repetitions or experiment.reason
 
 
-def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: Any) -> ResolvedPlan:
+def plan_of(procedure: str, gateway: dict[str, Any], /, *, phase2: bool, **others: Any) -> ResolvedPlan:
     """Returns a plan that runs the procedure once, as its Truth describes, with `others` of an experiment's fields."""
     experiment = {"procedure": procedure} | TRUTHS[procedure].experiment
     if phase2:
@@ -487,6 +506,8 @@ def plan_of(procedure: str, gateway: dict[str, Any], *, phase2: bool, **others: 
     if "search" in DECLARATIONS[procedure].takes:
         experiment["search"] = SEARCH
     model: dict[str, Any] = {"driver": "simulated"} | gateway
+    if TRUTHS[procedure].is_dns64:
+        model |= {"dns64": "64:ff9b::/96"}
     if TRUTHS[procedure].at_softwire:
         model = {"driver": "chain", "gateways": ["tester", model]}
     whole = {"name": "x", "gateway": model, "max_invalid": 1} | experiment | others

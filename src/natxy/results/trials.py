@@ -24,6 +24,7 @@ class TrialKind(StrEnum):
     VALIDATE = "validate"
     TRAFFIC = "traffic"
     LIVES = "lives"
+    QUERIES = "queries"
 
 
 KIND_WORDS: Final = {
@@ -33,6 +34,7 @@ KIND_WORDS: Final = {
     TrialKind.VALIDATE: "validation",
     TrialKind.TRAFFIC: "traffic",
     TrialKind.LIVES: "lives of connections",
+    TrialKind.QUERIES: "queries",
 }
 
 
@@ -42,7 +44,7 @@ MAKING: Final = frozenset({TrialKind.PHASE1, TrialKind.SYN_ACK, TrialKind.ACK, T
 
 def trial_title(kind: TrialKind, rate_fps: float) -> str:
     """Names a trial, such as `traffic at 812.5 kfps per direction`."""
-    unit = Unit.CPS if kind in MAKING else Unit.FPS
+    unit = Unit.CPS if kind in MAKING else Unit.QPS if kind == TrialKind.QUERIES else Unit.FPS
     direction = " per direction" if kind == TrialKind.TRAFFIC else ""
     return f"{KIND_WORDS[kind]} at {format_quantity(rate_fps, unit)}{direction}"
 

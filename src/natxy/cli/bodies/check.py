@@ -131,7 +131,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         which = "trials" if experiment.deciding_trial_s >= experiment.timing.trial else "deciding trials"
         frames += f", {experiment.directions}, {which} of {format_duration(experiment.deciding_trial_s)}"
     if experiment.procedure.frame_timeout_s is not None:
-        frames += f", a frame lost after {format_duration(experiment.procedure.frame_timeout_s)}"
+        late = "an answer late" if experiment.procedure.asks_dns64 else "a frame lost"
+        frames += f", {late} after {format_duration(experiment.procedure.frame_timeout_s)}"
     if (partial_loss := experiment.procedure.partial_loss_ratio) is not None:
         frames += f", a partial loss of {format_share(partial_loss)}"
     cores = "" if experiment.cores is None else f" on {experiment.cores} core{'s' if experiment.cores > 1 else ''}"
@@ -147,7 +148,11 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     sources = _hosts(addresses.left_hosts, addresses.left)
     if isinstance(homes, HomesPlan):
         sources = f"{homes.inner} of {homes.count:,} homes"
-    yield f"{sources} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}"
+    if experiment.procedure.asks_dns64:
+        asked = f"{addresses.left.tester.ip} asks {addresses.left.dut.ip}"
+        yield f"{asked}, which asks {addresses.right.tester.ip} for natxy.test, {_flows(experiment)}"
+    else:
+        yield f"{sources} to {_hosts(addresses.right_hosts, addresses.right)}, {_flows(experiment)}"
     yield from _subscribers(experiment)
     if pool := addresses.pool:
         yield f"public addresses {pool[0]} to {pool[-1]}"

@@ -68,6 +68,8 @@ class CommandGateway(Gateway[CommandConfig]):
             "{pool_first}": str(pool[0]),
             "{pool_last}": str(pool[-1]),
         }
+        if self.config.dns64:
+            self._meanings["{authority}"] = str(self.addresses.right.tester.ip)
         if translation := self.addresses.translation:
             self._meanings["{prefix}"] = str(translation.prefix)
             for mapping in translation.mappings[:1]:

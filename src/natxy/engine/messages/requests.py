@@ -249,6 +249,23 @@ class FrameFormat(Message):
         return max(self.sizes)
 
 
+class Queries(Message):
+    """Makes a stream one of queries to a DNS64 server, for the AAAA records of names in `natxy.test`.
+
+    Frame n is query n, over the stream's `flows`, which have one address, another one, and port 53 there; the source
+    ports take turns. What arrives, on the port that sends, are the server's answers: an answer counts as received if it
+    has the address that the name has, or that the `prefix` makes of it. The pair's other port is meanwhile the
+    authority: it answers any query for these names.
+
+    `cached_percent` of the queries are for one of 1009 names, which take turns; all others are for names that nobody
+    has asked for. `aaaa_percent` of the names have an IPv6 address of their own, and all have an IPv4 address.
+    """
+
+    prefix: Annotated[IPv6Network, AfterValidator(embeds)]
+    cached_percent: Annotated[int, Field(ge=0, le=100)] = 0
+    aaaa_percent: Annotated[int, Field(ge=0, le=100)] = 0
+
+
 class StreamKind(StrEnum):
     """The source of a stream's four-tuples.
 
@@ -288,6 +305,9 @@ class StreamSpec(Message):
     `interleaved_with` names an earlier stream of the same source, whose schedule and bursts this one shares. The frames
     of both alternate evenly, in an order that does not depend on pacing. Both streams begin and end together, and the
     ratio of their frames repeats after at most 1000 frames.
+
+    A stream with `queries` has these as its frames, and their answers as what arrives. The delay of an answer counts
+    from when its query was due.
     """
 
     name: str
@@ -311,6 +331,7 @@ class StreamSpec(Message):
     burst: Annotated[int, Field(ge=1, le=65536)] = 1
     tagged: TaggedFrames | None = None
     ipdv: bool = False
+    queries: Queries | None = None
 
 
 class TrialLimits(Message):

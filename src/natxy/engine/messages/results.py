@@ -158,6 +158,29 @@ class Silence(Message):
     duration_s: Real
 
 
+class QueryResult(Message):
+    """Counts the answers to a stream's queries that were not right, by what is wrong, and what the tester's other
+    port was asked as the authority. `authority_unsent` are answers that the port did not send."""
+
+    malformed: Whole
+    wrong_question: Whole
+    truncated: Whole
+    server_failure: Whole = Field(description="answers with the code SERVFAIL")
+    other_error: Whole = Field(description="answers with another code than NOERROR")
+    no_address: Whole = Field(description="answers without an AAAA record")
+    wrong_address: Whole = Field(description="answers with an address that the name does not have")
+    authority_a: Whole
+    authority_aaaa: Whole
+    authority_other: Whole
+    authority_malformed: Whole
+    authority_unsent: Whole
+
+    @property
+    def asked(self) -> int:
+        """The queries that the authority was asked."""
+        return self.authority_a + self.authority_aaaa + self.authority_other
+
+
 class StreamResult(Message):
     """The counters of one stream.
 
@@ -214,6 +237,7 @@ class StreamResult(Message):
     )
     lost_near_pauses: Whole = Field(default=0, description="those of them that were lost, or of which this is unknown")
     longest_silence: Silence | None = Field(default=None, description="known when one core receives the stream")
+    queries: QueryResult | None = Field(default=None, description="null for a stream without `queries`")
     sent_per_second: list[Whole]
     received_per_second: list[Whole]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_addresses
+from natxy.plan.checks.dns64 import check_dns64
 from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.lives import check_lives
 from natxy.plan.checks.pairs import check_pairs
@@ -40,3 +41,4 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from check_bindings(experiment, location)
     yield from check_counter(plan.testbed, experiment, location)
     yield from check_hosts(plan.testbed, experiment, location)
+    yield from check_dns64(experiment, location)

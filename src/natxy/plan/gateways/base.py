@@ -118,6 +118,12 @@ class GatewayModel(PlanModel):
         return False
 
     @property
+    def dns64_prefix(self) -> IPv6Network | None:
+        """The prefix before the IPv4 addresses that a DNS64 server answers; None for what is no such server. A server
+        forwards no frames, and the tester asks it queries."""
+        return None
+
+    @property
     def rests(self) -> bool:
         """True if the gateway keeps no core busy while no frames come, so that others can be measured beside it."""
         return not self.polls

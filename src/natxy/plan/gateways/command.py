@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv6Network
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.softwire import UNUSED_ROUTING_HEADER_BYTES
+from natxy.plan.model.addresses import EmbeddingPrefix
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
 from natxy.plan.model.units import Duration
 
@@ -46,6 +48,7 @@ class CommandConfig(GatewayModel):
     into it, and `{rule_ipv4}`, `{rule_ipv6}`, `{rule_ea_length}` and `{rule_offset}` are the rule of the `subscribers`.
     In `add_binding` and `remove_binding`, `{binding_ipv4}` and `{binding_b4}` are the addresses of the one subscriber,
     and `{binding_psid}`, `{binding_psid_length}` and `{binding_offset}` the ports.
+    Of a DNS64 server, `{authority}` is the address of the authority that the server has to ask for `natxy.test`.
     `{env:NAME}` and `{file:/PATH}` are secrets, a variable of natxy's environment and the content of a file beside
     natxy: they are read when the command runs, are not stored, and are shown as `***`.
     """
@@ -85,6 +88,8 @@ class CommandConfig(GatewayModel):
     """Command that prints the name and version, for the report."""
     describe: list[Command] = Field(default=[])
     """Commands that print the configuration in force, for the report."""
+    dns64: EmbeddingPrefix | None = None
+    """Prefix of a DNS64 server that `apply` starts, for `dns64-rate`; default: the commands set up a gateway."""
     timeout: Duration = 60.0
     """Limit for each command, and for `wait_ready` as a whole."""
 
@@ -129,6 +134,10 @@ class CommandConfig(GatewayModel):
     @property
     def changes_bindings(self) -> bool:
         return bool(self.add_binding)
+
+    @property
+    def dns64_prefix(self) -> IPv6Network | None:
+        return self.dns64
 
     @property
     def keeps_homes_apart(self) -> bool:

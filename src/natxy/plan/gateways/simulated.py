@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from ipaddress import IPv6Network
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from natxy.addressing.port_sets import PortSet
 from natxy.plan.gateways.limits import LimitsModel, Ratio
+from natxy.plan.model.addresses import EmbeddingPrefix
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.port_set import PortSetModel
 from natxy.plan.model.terms import SoftwireEnd, TranslationKind
@@ -107,12 +109,18 @@ class SimulatedConfig(LimitsModel):
     """Instructions counted for each new connection beside those of its frame."""
     idle_instructions: Annotated[int, Field(ge=0)] = 0
     """Instructions counted per second, whatever else is done."""
+    dns64: EmbeddingPrefix | None = None
+    """Prefix of a DNS64 server, which answers as many queries as it would forward frames; default: no such server."""
     forward_delay_ns: _DelayNs = 20_000
     """Least delay, left to right."""
     reverse_delay_ns: _DelayNs = 20_000
     """Least delay, right to left."""
     delay_spread_ns: _DelayNs = 30_000
     """Difference between the greatest and the least delay; all delays in between are equally frequent."""
+
+    @property
+    def dns64_prefix(self) -> IPv6Network | None:
+        return self.dns64
 
     @property
     def own_ports(self) -> PortSet | None:

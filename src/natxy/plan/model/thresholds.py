@@ -107,7 +107,7 @@ class Thresholds(PlanModel):
 def quantity_in(unit: Unit, given: float | str) -> float:
     """Returns a quantity as written in a figure's unit. Raises ValueError when it is of another kind."""
     match unit:
-        case Unit.FPS | Unit.CPS | Unit.HZ:
+        case Unit.FPS | Unit.CPS | Unit.QPS | Unit.HZ:
             return parse_absolute_rate(given)
         case Unit.BPS:
             return parse_bit_rate(given)

@@ -47,6 +47,7 @@ class Unit(StrEnum):
 
     FPS = "fps"
     CPS = "cps"
+    QPS = "qps"
     BPS = "bit/s"
     HZ = "Hz"
     NS = "ns"
@@ -148,7 +149,7 @@ def parse_bit_rate(given: object) -> float:
 
 
 def format_rate(rate: float, unit: str) -> str:
-    """Formats a rate in `unit` (fps, cps, bit/s or Hz) with at most four significant digits: `812.5 kfps`."""
+    """Formats a rate in `unit` (fps, cps, qps, bit/s or Hz) with at most four significant digits: `812.5 kfps`."""
     scale, prefix = _prefix(rate)
     return f"{rate / scale:.4g} {prefix}{unit}"
 
@@ -160,7 +161,7 @@ def _prefix(rate: float) -> tuple[float, str]:
 def format_quantity(value: float, unit: str) -> str:
     """Formats a value of any `Unit`: `812.5 kfps`, `35.2 µs`, `4,194,304 connections`, `99.97 %`."""
     match Unit(unit):
-        case Unit.FPS | Unit.CPS | Unit.BPS | Unit.HZ:
+        case Unit.FPS | Unit.CPS | Unit.QPS | Unit.BPS | Unit.HZ:
             return format_rate(value, unit)
         case Unit.NS:
             scale, name = _ns_step(value)
@@ -176,7 +177,7 @@ def format_quantity(value: float, unit: str) -> str:
 def format_ends(ends: tuple[float, float], unit: str, value: float) -> tuple[str, str]:
     """Formats the ends of an interval without the unit, in the one that `format_quantity` writes `value` with."""
     match Unit(unit):
-        case Unit.FPS | Unit.CPS | Unit.BPS | Unit.HZ:
+        case Unit.FPS | Unit.CPS | Unit.QPS | Unit.BPS | Unit.HZ:
             scale, _ = _prefix(value)
         case Unit.NS:
             scale, _ = _ns_step(value)

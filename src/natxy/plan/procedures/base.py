@@ -113,11 +113,18 @@ class ProcedureDeclaration(PlanModel):
     between_hosts: ClassVar[bool] = False
     """True if hosts with their own TCP/IP stack replace the tester's ports."""
 
+    asks_dns64: ClassVar[bool] = False
+    """True if the tester asks a DNS64 server queries, which it answers itself, instead of sending frames through a
+    gateway."""
+
     usual_frame_size: ClassVar[int | None] = None
     """The default frame size in bytes; None selects the smallest size that can hold a test frame."""
 
     usual_flows: ClassVar[int | None] = None
     """The default number of flows; None selects every four-tuple of the addresses and ports."""
+
+    usual_destination_port: ClassVar[int | None] = None
+    """The default port of what the left side sends; None for RFC 4814's range, or as many as connections need."""
 
     fewest_flows: ClassVar[int] = 0
     """The number of flows or connections that the plan must give at least; 0 if it need not give any."""

@@ -28,4 +28,5 @@ def test_only_rates_that_a_gateway_must_sustain_limit_its_backlog() -> None:
         "validated-connection-rate",
         "tcp-connection-rate",
         "churn",
+        "dns64-rate",
     }

@@ -28,6 +28,7 @@ MORE_IS_BETTER = {
     "ageing": {"lifetime", "youngest_gone", "oldest_kept"},
     "fill": {"refused_from"},
     "tcp-goodput": {"goodput", "line_share"},
+    "dns64-rate": {"rate"},
 }
 LESS_IS_BETTER = {
     "frame-cost": {"instructions", "single", "connection", "cycles", "background"},
@@ -55,6 +56,7 @@ LESS_IS_BETTER = {
     "churn": {"delay_new", "delay_old"},
     "fill": {"refused", "forgotten", "delay_10", "delay_50", "delay_90", "delay_99"},
     "tcp-goodput": {"retransmits"},
+    "dns64-rate": {"delay_median", "delay_p99"},
 }
 
 

@@ -180,5 +180,5 @@ def test_procedures_are_listed_by_topic() -> None:
         "throughput", "ndr-pdr", "frame-loss-rate", "receive-rate", "frame-cost", "latency", "single-tag-latency",
         "pdv", "ipdv", "overload", "back-to-back", "burst", "system-recovery", "reset", "connection-rate",
         "validated-connection-rate", "tear-down-rate", "table-capacity", "binding-check", "binding-churn", "port-set",
-        "tcp-connection-rate", "churn", "ageing", "fill", "tcp-goodput",
+        "tcp-connection-rate", "churn", "ageing", "fill", "tcp-goodput", "dns64-rate",
     ]  # fmt: skip

@@ -86,7 +86,7 @@ BAD_EXPERIMENTS = [
         "baseline: first",
         "8:5",
         "experiments[0].baseline: connection-rate doesn't take it, only throughput, ndr-pdr, receive-rate, frame-cost, "
-        "tcp-goodput; remove it",
+        "tcp-goodput, dns64-rate; remove it",
     ),
     ("repeat: 0", "8:5", "experiments[0].repeat: expected at least 1, got 0"),
     ("timing: {trial: 0}", "8:14", "experiments[0].timing.trial: expected more than 0, got 0"),

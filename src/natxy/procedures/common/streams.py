@@ -70,10 +70,10 @@ def establish_request(experiment: Experiment, rate_fps: float, seed: int, *pairs
     share the rate equally; without `pairs`, of the first one."""
     share_fps = rate_fps / max(1, len(pairs))
     streams = [_initiator(experiment.of_pair(pair), share_fps, pair) for pair in pairs or (0,)]
-    return _request(experiment, streams, seed)
+    return request_of(experiment, streams, seed)
 
 
-def _request(experiment: Experiment, streams: Sequence[StreamSpec], seed: int) -> TrialRequest:
+def request_of(experiment: Experiment, streams: Sequence[StreamSpec], seed: int) -> TrialRequest:
     timing = experiment.timing
     return TrialRequest(
         streams=[*streams],
@@ -140,7 +140,7 @@ def _over_each(
         )
         for pair in pairs or (0,)
     ]
-    return _request(experiment, streams, seed)
+    return request_of(experiment, streams, seed)
 
 
 def _limits_of_phase1(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _limits(experiment: Experiment, rate_fps: float, side: Side) -> dict[str, An
     """Returns what a frame for each connection at this rate may lose, and by how much the last may be delayed."""
     assert experiment.connections is not None
     return {
-        "max_loss_ratio": _tolerated(experiment, side),
+        "max_loss_ratio": tolerated(experiment, side),
         "max_backlog_s": allowed_backlog_s(experiment, experiment.connections / rate_fps),
     }
 
@@ -213,7 +213,7 @@ def traffic_request(experiment: Experiment, rate_fps: float, seed: int, *, frame
         for side in sides
         for stream in _direction(pair, side, number, rate_fps / len(pairs), frames, number * interval_s)
     ]
-    return _request(experiment, streams, seed)
+    return request_of(experiment, streams, seed)
 
 
 def _named(name: str, pair: int) -> str:
@@ -289,7 +289,7 @@ def _traffic(
         arrives_as=None if stateful else _arrival(experiment, side),
         order=experiment.orders.of_initiator if side == Side.LEFT else experiment.orders.state_table,
         active_connections=active.forward if side == Side.LEFT else active.reverse,
-        max_loss_ratio=_tolerated(experiment, side),
+        max_loss_ratio=tolerated(experiment, side),
         max_backlog_s=allowed_backlog_s(experiment, duration_s),
         frame_timeout_s=experiment.procedure.frame_timeout_s,
     )
@@ -307,7 +307,7 @@ def _left_out(experiment: Experiment) -> float:
     return (experiment.left_out + 0.5) / experiment.connections if experiment.left_out else 0.0
 
 
-def _tolerated(experiment: Experiment, sender: Side) -> float:
+def tolerated(experiment: Experiment, sender: Side) -> float:
     tolerance = experiment.loss_tolerance or LossTolerance()
     return tolerance.forward if sender == Side.LEFT else tolerance.reverse
 

@@ -63,6 +63,7 @@ _LEGEND_COLUMNS: Final = ((4, 10), (10, 4), (20, 2), (10_000, 1))
 _SHORT_UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
+    Unit.QPS: "queries/s",
     Unit.BPS: "bit/s",
     Unit.NS: "ms",
     Unit.SECONDS: "s",

@@ -28,6 +28,7 @@ OVERVIEW_NOTE: Final = (
 _TITLES: Final = {
     Unit.FPS: "Frame rates",
     Unit.CPS: "Connection rates",
+    Unit.QPS: "Query rates",
     Unit.BPS: "Goodput",
     Unit.HZ: "Speeds",
     Unit.NS: "Delays",

@@ -17,6 +17,7 @@ from natxy.untrusted.texts import html, plain
 TERMS: Final = {
     "fps": "frames per second",
     "cps": "new connections per second",
+    "qps": "queries to a DNS64 server per second",
     "α": "the rate of the validation as a share of the connection rate (RFC 9693 §4.6)",
     "aggregate": "the sum of both directions",
     "back-to-back": "frames in the longest burst at the maximum rate that loses none (RFC 2544 §26.4, RFC 9004)",

@@ -25,7 +25,7 @@ _MORE_FIGURES: Final = {"latency": ("wcl",), "ndr-pdr": ("partial_drop_rate",)}
 _NARROW: Final = {
     "throughput": ("fps",), "ndr-pdr": ("NDR fps", "PDR fps"), "latency": ("TL ms", "WCL ms"),
     "connection-rate": ("cps",), "validated-connection-rate": ("cps",), "tear-down-rate": ("torn/s",),
-    "table-capacity": ("table",),
+    "table-capacity": ("table",), "dns64-rate": ("qps",),
 }  # fmt: skip
 
 

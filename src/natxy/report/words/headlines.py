@@ -95,6 +95,8 @@ def _bits(experiment: ExperimentRecord) -> str:
 def _counted(experiment: ExperimentRecord) -> str:
     if experiment.unit == Unit.CPS:
         return "new connections per second"
+    if experiment.unit == Unit.QPS:
+        return "queries per second, all answered"
     if not per_direction(experiment):
         return experiment.declaration.headline().title
     if directions(experiment) == 1:

@@ -18,6 +18,7 @@ ABSENT: Final = "–"
 _UNITS: Final = {
     Unit.FPS: "frames/s per direction",
     Unit.CPS: "connections/s",
+    Unit.QPS: "queries/s",
     Unit.BPS: "Mbit/s",
     Unit.HZ: "Hz",
     Unit.NS: "ms",
@@ -82,7 +83,7 @@ def interval(value: Interval | None, measured: str) -> str:
 
 def short_interval(value: Interval | None, measured: str) -> str:
     """Writes the ends of an interval for a narrow table: rates with three significant digits, others in full."""
-    rounded = measured in (Unit.FPS, Unit.CPS)
+    rounded = measured in (Unit.FPS, Unit.CPS, Unit.QPS)
     return ends(value, lambda end: short(float(f"{end:.3g}") if rounded else end, measured)).strip() or ABSENT
 
 

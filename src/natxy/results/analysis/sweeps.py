@@ -195,7 +195,7 @@ def _relative_scale_up(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
 
 
 def _relative_performance(cell: ExperimentRecord, sweep: Sweep) -> Ratio | None:
-    if cell.unit not in (Unit.FPS, Unit.CPS):
+    if cell.unit not in (Unit.FPS, Unit.CPS, Unit.QPS):
         return None
     others = set(sweep.fields) - _SIZES
     first = _reference(cell, sweep, others, lambda _: True) if others else None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests the queries to a DNS64 server, whose authority is the tester's right port (RFC 8219 §9)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.requests import (
+    AddressField,
+    FlowSpace,
+    FrameFormat,
+    PortField,
+    Queries,
+    StreamSpec,
+    TrialRequest,
+)
+from natxy.plan.experiment import Experiment
+from natxy.procedures.common.streams import allowed_backlog_s, request_of, tolerated
+
+CACHED_NAMES: Final = 1009
+"""The names that the engine asks for again and again, where a share of the queries is for these."""
+
+
+def queries_of(experiment: Experiment, **shares: int) -> Queries:
+    """Returns queries to the experiment's DNS64 server; `shares` are of its names and queries."""
+    prefix = experiment.gateway.dns64_prefix
+    assert prefix, "the plan's checks refuse a gateway that is no DNS64 server"
+    return Queries(prefix=prefix, **shares)
+
+
+def queries_request(
+    experiment: Experiment, queries: Queries, rate_fps: float, seed: int, *, frames: int | None = None
+) -> TrialRequest:
+    """Requests queries for the experiment's `traffic_s`, or so many `frames`, one each."""
+    length_s = frames / rate_fps if frames else experiment.traffic_s
+    links, ports = experiment.address_plan, experiment.ports
+    stream = StreamSpec(
+        name="queries",
+        source=Side.LEFT,
+        frame=FrameFormat(size=experiment.frame_size, ttl=experiment.ttl),
+        rate_fps=rate_fps,
+        frames=frames or max(1, round(rate_fps * length_s)),
+        flows=FlowSpace(
+            source_address=AddressField(address=links.left.tester.ip),
+            destination_address=AddressField(address=links.left.dut.ip),
+            source_port=PortField(min=ports.source.min, max=ports.source.max),
+            destination_port=PortField(min=ports.destination.min, max=ports.destination.max),
+        ),
+        max_loss_ratio=tolerated(experiment, Side.LEFT),
+        max_backlog_s=allowed_backlog_s(experiment, length_s),
+        frame_timeout_s=experiment.procedure.frame_timeout_s,
+        queries=queries,
+    )
+    return request_of(experiment, [stream], seed)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what the rate of a DNS64 server asks of the engine; `truth_test.py` measures it in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from natxy.engine.messages.requests import TrialRequest
+from natxy.engine.messages.results import TrialResult
+from natxy.engine.simulation.engine import SimulatedEngine
+from natxy.events.listener import RunListener
+from natxy.plan.checks.dns64_test import experiment_of
+from natxy.plan.model.repeat import Repeat
+from natxy.procedures.registry import procedure_of
+from natxy.procedures.truth_test import plan_of
+from natxy.results.reader import RunReader
+from natxy.run.run import run_plan
+
+
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **procedure: Any) -> list[TrialRequest]:
+    """Measures a simulated server; returns the requests of all trials, and of those that fill its cache."""
+    requests: list[TrialRequest] = []
+    run_trial = SimulatedEngine.run_trial
+
+    def recorded(self: SimulatedEngine, request: TrialRequest, *more: Any) -> TrialResult:
+        requests.append(request)
+        return run_trial(self, request, *more)
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", recorded)
+    own = {"procedure": {"name": "dns64-rate"} | procedure}
+    plan = plan_of("dns64-rate", {}, phase2=False, **own)
+    assert run_plan(plan, tmp_path / "run", RunListener()) == 0
+    assert RunReader(tmp_path / "run").run.experiments[0].repetitions[0].figures["rate"]
+    return requests
+
+
+def test_names_of_the_cached_share_are_asked_for_before_each_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = asked(tmp_path, monkeypatch, cached_percent=20, aaaa_percent=40)
+    filling, trials = requests[::2], requests[1::2]
+    assert len(filling) == len(trials) > 3
+    for each, cached in ((filling, 100), (trials, 20)):
+        shares = {(request.streams[0].queries.cached_percent, request.streams[0].queries.aaaa_percent)
+                  for request in each if request.streams[0].queries}  # fmt: skip
+        assert shares == {(cached, 40)}
+    assert {request.streams[0].frames for request in filling} == {1009}
+
+
+def test_without_a_cached_share_no_cache_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = asked(tmp_path, monkeypatch)
+    assert {request.streams[0].queries.cached_percent for request in requests if request.streams[0].queries} == {0}
+    assert {request.streams[0].frames for request in requests}.isdisjoint({1009})
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"timing": {"trial": "60s", "drain": "2s"}}, []),
+        ({"timing": {"trial": "59s", "drain": "2s"}}, ["asked for 59 s in a trial"]),
+        (
+            {"timing": {"trial": "60s", "drain": "2s"}, "procedure": {"name": "dns64-rate", "frame_timeout": "500ms"}},
+            ["answered within 500 ms"],
+        ),
+        (
+            {"timing": {"trial": "60s", "drain": "2s"}, "procedure": {"name": "dns64-rate", "frame_timeout": None}},
+            ["answered by the end of the drain"],
+        ),
+    ],
+)
+def test_departures_from_the_rfc_are_told(fields: dict[str, Any], expected: list[str]) -> None:
+    experiment = experiment_of(**fields)
+    told = [caveat.text for caveat in procedure_of(experiment).caveats(experiment)]
+    assert len(told) == len(expected)
+    assert all(part in text for part, text in zip(expected, told, strict=True))
+
+
+def test_the_rfc_asks_for_twenty_repetitions() -> None:
+    procedure = procedure_of(experiment_of())
+    assert procedure.repeat_caveats(Repeat(at_most=20)) == []
+    [told] = procedure.repeat_caveats(Repeat(at_most=19))
+    assert "at least 20 times" in told.text
