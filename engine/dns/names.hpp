@@ -25,8 +25,8 @@ inline constexpr std::array<std::uint8_t, 12> kDomain = {5, 'n', 'a', 't', 'x', 
 inline constexpr std::size_t kLabelBytes = 21;
 inline constexpr std::size_t kNameBytes = 1 + kLabelBytes + kDomain.size();
 
-/// How many names are asked again and again. It shares no divisor with the 100 queries in which the share of these
-/// names repeats, so that all of them have their turn.
+/// The number of names that are asked again and again. It shares no divisor with the 100 queries in which the share of
+/// these names repeats, so that all of them have their turn.
 inline constexpr std::uint64_t kOldNames = 1009;
 
 struct Name {

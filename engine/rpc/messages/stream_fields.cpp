@@ -239,7 +239,7 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
 
 /// Reads what a stream asks a DNS64 server: from one address at another one, from all source ports in turn.
 QuerySpec read_queries(const Json& json, const std::string& path, const StreamSpec& stream,
-                            const std::string& stream_path) {
+                       const std::string& stream_path) {
   FieldReader reader(json, path);
   QuerySpec queries;
   queries.prefix = read_embedding_prefix(reader);

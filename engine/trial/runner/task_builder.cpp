@@ -133,9 +133,8 @@ std::unique_ptr<FrameSource> TaskBuilder::frames_of(std::size_t stream, const Po
 QueryStream TaskBuilder::queries_of(std::size_t stream) const {
   const StreamSpec& spec = spec_.streams[stream];
   const FlowFields& fields = *spec.flows;
-  return {dns::Queries({spec.queries->shares, spec.queries->prefix,
-                          static_cast<std::uint16_t>(fields.source_port.min),
-                          static_cast<std::uint32_t>(fields.source_port.size()), run_id_}),
+  return {dns::Queries({spec.queries->shares, spec.queries->prefix, static_cast<std::uint16_t>(fields.source_port.min),
+                        static_cast<std::uint32_t>(fields.source_port.size()), run_id_}),
           {.family = fields.source_address.address.family,
            .source = fields.source_address.address.value,
            .destination = fields.destination_address.address.value,
