@@ -36,10 +36,11 @@ void Queries::write(std::uint8_t* to, std::uint64_t number) const {
 }
 
 std::optional<std::uint64_t> Queries::number_of(std::uint16_t id, std::uint16_t port, std::uint64_t asked) const {
-  if (port < setup_.first_port || port - setup_.first_port >= static_cast<int>(setup_.ports)) return std::nullopt;
+  // A port below the first one becomes a number above all others.
+  const std::uint64_t place = std::uint64_t{port} - setup_.first_port;
+  if (place >= setup_.ports) return std::nullopt;
   const std::uint64_t turn = setup_.ports * kIds;
-  const std::uint64_t in_turn =
-      std::uint64_t{static_cast<std::uint16_t>(id ^ setup_.run_id)} * setup_.ports + (port - setup_.first_port);
+  const std::uint64_t in_turn = std::uint64_t{static_cast<std::uint16_t>(id ^ setup_.run_id)} * setup_.ports + place;
   if (in_turn >= asked) return std::nullopt;
   return in_turn + (asked - 1 - in_turn) / turn * turn;
 }
@@ -54,7 +55,7 @@ AnswerKind Queries::judge(Bytes message, std::uint64_t number) const {
   }
   if (!std::ranges::equal(query, message.subspan(kHeaderBytes, query.size()))) return AnswerKind::wrong_question;
   if ((header.flags & kIsTruncated) != 0) return AnswerKind::truncated;
-  if (const auto code = header.flags & kResponseCode; code != kNoError) {
+  if (const auto code = static_cast<std::uint16_t>(header.flags & kResponseCode); code != kNoError) {
     return code == kServerFailure ? AnswerKind::server_failure : AnswerKind::other_error;
   }
   const uint128 address = address_of(name(number));

@@ -72,7 +72,7 @@ TEST(Queries, HaveAShareOfNamesWithIpv6Addresses) {
   for (const unsigned percent : {0U, 20U, 100U}) {
     const Queries asked = queries(50, percent);
     std::uint64_t both = 0;
-    for (std::uint64_t number = 0; number < kMany; ++number) both += asked.name(number).has_ipv6 ? 1 : 0;
+    for (std::uint64_t number = 0; number < kMany; ++number) both += asked.name(number).has_ipv6 ? 1U : 0U;
     EXPECT_NEAR(static_cast<double>(both) / kMany, percent / 100.0, 0.015);
     EXPECT_EQ(asked.name(3), queries(50, percent).name(3));
   }

@@ -62,7 +62,7 @@ class Receiver final : public Task {
     Segment segment = Segment::syn;       // of which it consists, if its form is TCP
     std::optional<LossWatch> loss_watch;  // none: nobody asks whether it has lost too many
     // Of which it consists, if it does; what arrives are then the answers.
-    std::optional<QueryStream> queries{};
+    std::optional<QueryStream> queries;
     bool is_answered_here = false;  // the port is the authority that the DUT asks
   };
 
