@@ -192,7 +192,8 @@ def _tolerated_losses(experiments: list[Experiment]) -> Iterator[Caveat]:
 
 def _frame_timeout(experiment: Experiment) -> Iterator[Caveat]:
     timeout_s = experiment.procedure.frame_timeout_s
-    if timeout_s is not None:
+    # RFC 8219 §9 asks for one.
+    if timeout_s is not None and not experiment.procedure.asks_dns64:
         yield departure(
             f"{experiment.title}: a frame that arrives more than {format_duration(timeout_s)} after it was sent counts "
             f"as lost; RFC 2544 §26 has no such limit."

@@ -14,6 +14,7 @@ from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
 from natxy.plan.checks.dns64_test import experiment_of
 from natxy.plan.model.repeat import Repeat
+from natxy.procedures.caveats import caveats_of_plan
 from natxy.procedures.registry import procedure_of
 from natxy.procedures.truth_test import plan_of
 from natxy.results.reader import RunReader
@@ -83,3 +84,9 @@ def test_the_rfc_asks_for_twenty_repetitions() -> None:
     assert procedure.repeat_caveats(Repeat(at_most=20)) == []
     [told] = procedure.repeat_caveats(Repeat(at_most=19))
     assert "at least 20 times" in told.text
+
+
+def test_the_time_out_of_an_answer_is_no_departure() -> None:
+    told = [caveat.text for caveat in caveats_of_plan(plan_of("dns64-rate", {}, phase2=False))]
+    assert any("Queries are asked for" in text for text in told)
+    assert not any("counts as lost" in text for text in told)

@@ -37,6 +37,7 @@ _FIELDS: Final = {
     "addresses": "IP addresses",
     "ports.source": "Source ports", "ports.destination": "Destination ports", "family": "IP version",
     "gateway.conntrack_max": "Table size", "gateway.hash_size": "Hash table size",
+    "procedure.cached_percent": "Percent cached", "procedure.aaaa_percent": "Percent with AAAA",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from natxy.report.words import wording
 from natxy.results.analysis.dut_cost import SHARES, cost, decisive_trials, loads, shares
 from natxy.results.dut_load import CoreLoad, DutLoad
 from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.trials import TrialRecord
+from natxy.results.trials import TrialKind, TrialRecord
 
 COST_TITLE: Final = "DUT CPU time per forwarded frame, ns"
 _COST_NOTE: Final = (
@@ -23,6 +23,7 @@ _COST_NOTE: Final = (
     "nor taken away by the machine's host, divided by the frames that arrived. Whatever else ran on these cores counts "
     "too."
 )
+_OF_QUERIES: Final = " Of a DNS64 server, it is the time per answered query."
 _LOAD_NOTE: Final = (
     "As shares of the trials' duration, of the same trials as above. Busy is measured: the time that was not idle. The "
     "other shares are those that Linux samples at its ticks, and interrupts that end between two ticks are in none of "
@@ -54,7 +55,8 @@ def cost_table(run: RunRecord) -> Table | None:
         count = f"{summary.count}"
         rows.append((experiment.title, median, interval, least, most, wording.dispersion(summary, gap=""), count))
     columns = (Column("Experiment"), *(Column(title, numeric=True) for title in titles))
-    return Table(COST_TITLE, columns, tuple(rows), note=_COST_NOTE) if rows else None
+    asked = any(experiment.declaration.asks_dns64 for experiment in run.experiments)
+    return Table(COST_TITLE, columns, tuple(rows), note=_COST_NOTE + _OF_QUERIES * asked) if rows else None
 
 
 def load_tables(run: RunRecord) -> list[Table]:
@@ -108,7 +110,8 @@ def _core_rows(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
 
 def _rates(trials: Sequence[TrialRecord]) -> str:
     ends = sorted({trial.rate_fps for trial in trials})
-    shown = dict.fromkeys(format_quantity(rate, Unit.FPS) for rate in (ends[0], ends[-1]))
+    unit = Unit.QPS if trials[0].kind == TrialKind.QUERIES else Unit.FPS
+    shown = dict.fromkeys(format_quantity(rate, unit) for rate in (ends[0], ends[-1]))
     return " to ".join(shown)
 
 
