@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from natxy.engine.interface import OnProgress
+from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import StreamResult, TrialResult, Verdict
 from natxy.plan.caveats import Caveat, departure
 from natxy.plan.experiment import Experiment
@@ -21,6 +22,7 @@ from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.queries import CACHED_NAMES, queries_of, queries_request
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_rate, timed
+from natxy.procedures.common.traffic import beginning
 from natxy.results.trials import Purpose, TrialKind
 from natxy.search.outcome import Attempt
 
@@ -73,20 +75,27 @@ class Dns64Rate(Procedure[Dns64RateConfig]):
         return [departure(f"The rate of a DNS64 server is measured {repeat.text}; {asked}.")]
 
     def _ask(self, repetition: Repetition, attempt: Attempt) -> TrialResult:
-        """Runs one trial at the attempt's rate. The names of the cached share are asked for before it."""
+        """Runs one trial at the attempt's rate. Before it come the warm-up, if the timing has one, which fills the
+        server's cache, and then the names of the cached share."""
         experiment = timed(repetition.experiment, attempt)
         shares = {"cached_percent": self.config.cached_percent, "aaaa_percent": self.config.aaaa_percent}
         queries = queries_of(experiment, **shares)
         repetition.begin(attempt)
 
+        def request(seed: int) -> TrialRequest:
+            asked = queries_request(experiment, queries, attempt.rate, seed)
+            return asked.model_copy(update={"ends_early": experiment.ends_early})
+
         def run(seed: int, on_progress: OnProgress) -> TrialResult:
-            request = queries_request(experiment, queries, attempt.rate, seed)
-            request = request.model_copy(update={"ends_early": experiment.ends_early})
-            return repetition.engine.run_trial(request, on_progress)
+            return repetition.engine.run_trial(request(seed), on_progress)
 
-        def fill(seed: int) -> None:
-            cached = queries.model_copy(update={"cached_percent": 100})
-            repetition.engine.run_trial(queries_request(experiment, cached, _FILLING_FPS, seed, frames=CACHED_NAMES))
+        def before(seed: int) -> None:
+            if warm_up_s := experiment.timing.warm_up:
+                repetition.engine.run_trial(beginning(request(seed), warm_up_s))
+            if queries.cached_percent:
+                cached = queries.model_copy(update={"cached_percent": 100})
+                repetition.engine.run_trial(
+                    queries_request(experiment, cached, _FILLING_FPS, seed, frames=CACHED_NAMES)
+                )
 
-        before = fill if queries.cached_percent else None
         return repetition.trial(attempt, TrialKind.QUERIES, Purpose.MEASURE, attempt.rate, run, before)

@@ -21,7 +21,9 @@ from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 
 
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **procedure: Any) -> list[TrialRequest]:
+def asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: dict[str, str] | None = None, **procedure: Any
+) -> list[TrialRequest]:
     """Measures a simulated server; returns the requests of all trials, and of those that fill its cache."""
     requests: list[TrialRequest] = []
     run_trial = SimulatedEngine.run_trial
@@ -31,7 +33,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **procedure: Any) -> 
         return run_trial(self, request, *more)
 
     monkeypatch.setattr(SimulatedEngine, "run_trial", recorded)
-    own = {"procedure": {"name": "dns64-rate"} | procedure}
+    own: dict[str, Any] = {"procedure": {"name": "dns64-rate"} | procedure}
+    if timing:
+        own["timing"] = timing
     plan = plan_of("dns64-rate", {}, phase2=False, **own)
     assert run_plan(plan, tmp_path / "run", RunListener()) == 0
     assert RunReader(tmp_path / "run").run.experiments[0].repetitions[0].figures["rate"]
@@ -49,6 +53,14 @@ def test_names_of_the_cached_share_are_asked_for_before_each_trial(
                   for request in each if request.streams[0].queries}  # fmt: skip
         assert shares == {(cached, 40)}
     assert {request.streams[0].frames for request in filling} == {1009}
+
+
+def test_a_warm_up_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = asked(tmp_path, monkeypatch, timing={"drain": "1s", "warm_up": "2s"}, cached_percent=20)
+    assert len(requests) % 3 == 0
+    for warm_up, filling, trial in zip(requests[::3], requests[1::3], requests[2::3], strict=True):
+        assert warm_up.streams[0].frames == round(2 * trial.streams[0].rate_fps)
+        assert filling.streams[0].frames == 1009
 
 
 def test_without_a_cached_share_no_cache_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,8 +119,13 @@ class Answers:
 
 def gateways_at(place: Place) -> list[str]:
     """Returns the drivers that a first plan can measure there."""
-    # One end of a softwire is no gateway by itself.
-    return [name for name in SINGLE_GATEWAYS if _runs(_model(name), place) and translations_of(name)]
+    # One end of a softwire is no gateway by itself, and a DNS64 server forwards nothing.
+    models = {name: _model(name) for name in SINGLE_GATEWAYS}
+    return [
+        name
+        for name, model in models.items()
+        if _runs(model, place) and translations_of(name) and not model.dns64_prefix
+    ]
 
 
 def aspects_of(gateway: str) -> list[Aspect]:
