@@ -27,6 +27,8 @@ from typing import Final
 
 from natxy.engine.interface import Engine
 from natxy.engine.messages.results import StreamResult
+from natxy.events.listener import RunListener
+from natxy.locks.session import reserved
 from natxy.plan.experiment import Experiment
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.queries import queries_of, queries_request
@@ -133,7 +135,7 @@ def main() -> int:
     [experiment] = plan.experiments
     each = round(2 * arguments.rate * arguments.seconds)
     found = []
-    with Setups(plan, folder / "engine.log") as setups:
+    with reserved(plan, 1, RunListener()), Setups(plan, folder / "engine.log") as setups:
         setup = setups.provide(experiment)
         for number in range(arguments.repeat):
             natxy = by_natxy(setup, experiment, arguments.rate, number)
