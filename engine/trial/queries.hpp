@@ -42,7 +42,7 @@ class QueryFrames final : public FrameSource {
 
   [[nodiscard]] std::uint16_t length() const override { return static_cast<std::uint16_t>(stream_.length()); }
 
-  void write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
+  std::uint64_t write(std::span<rte_mbuf* const> buffers, const Series& sequences) override {
     dns::Way way = stream_.way;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       const std::uint64_t number = sequences.at(i);
@@ -51,6 +51,7 @@ class QueryFrames final : public FrameSource {
       way.source_port = stream_.queries.port(number);
       dns::write_headers(frame, way, ttl_);
     }
+    return 0;
   }
 
  private:

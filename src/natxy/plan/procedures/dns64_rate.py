@@ -30,7 +30,7 @@ class Dns64RateConfig(FrameTimeout):
     frame_timeout: Duration | None = TIMEOUT_S
     """Time within which a query has to be answered."""
 
-    list_position: ClassVar = 610
+    list_position: ClassVar = 620
     summary: ClassVar = "the highest rate at which a DNS64 server answers every query (RFC 8219 §9)"
     figures: ClassVar = (
         Figure("rate", "DNS64 query rate", Unit.QPS),

@@ -28,7 +28,7 @@ class TcpGoodputConfig(ProcedureDeclaration):
     congestion_control: CongestionControl | None = None
     """Congestion control, e.g. cubic; default: the hosts' own."""
 
-    list_position: ClassVar = 600
+    list_position: ClassVar = 610
     summary: ClassVar = "TCP goodput by iperf3: of the hosts and the DUT together, no figure of an RFC"
     figures: ClassVar = (
         Figure("goodput", "TCP goodput", Unit.BPS),
