@@ -17,7 +17,7 @@ Header header_of(Segment segment, std::size_t data) {
   fill_segment(segment, data, bytes.data());
   EXPECT_EQ(bytes[12], 0x50);  // five words of four bytes, without options
   EXPECT_EQ(load_be16(&bytes[14]), 0xFFFF);
-  for (const std::size_t at : {0, 1, 2, 3, 16, 17, 18, 19}) EXPECT_EQ(bytes[at], 0);
+  for (const unsigned at : {0U, 1U, 2U, 3U, 16U, 17U, 18U, 19U}) EXPECT_EQ(bytes[at], 0);
   return {load_be32(&bytes[4]), load_be32(&bytes[8]), bytes[13]};
 }
 

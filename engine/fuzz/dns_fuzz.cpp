@@ -17,7 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (length > 0) {
     const natxy::dns::Bytes answer = std::span(to).first(length);
     const natxy::dns::Header header(answer);
-    std::size_t at = *natxy::dns::behind_name(answer, natxy::dns::kHeaderBytes) + natxy::dns::kQuestionEndBytes;
+    const auto question_end = natxy::dns::behind_name(answer, natxy::dns::kHeaderBytes);
+    if (!question_end) __builtin_trap();
+    std::size_t at = *question_end + natxy::dns::kQuestionEndBytes;
     for (unsigned i = 0; i < 0U + header.answers + header.authorities + header.additional; ++i) {
       const auto record = natxy::dns::read_record(answer, at);
       if (!record) __builtin_trap();
