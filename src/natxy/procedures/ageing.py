@@ -50,7 +50,7 @@ class Ageing(Procedure[AgeingConfig]):
             return ProcedureResult(
                 {"lifetime": kept, "youngest_gone": None, "oldest_kept": kept},
                 lower_bound=kept,
-                remark="at least this: all connections were kept",
+                remark="at least this: all connections were kept; raise `longest`",
             )
         lifetime = idle.of_probe(probe.received - 0.5)
         gone = idle.of_probe(probe.first_lost.sequence)

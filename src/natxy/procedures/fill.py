@@ -30,6 +30,8 @@ from natxy.search.outcome import Attempt
 _MOST_TAGGED: Final = 20_000
 # The delays of so many percent of the connections around a fill make its median.
 _AROUND_PERCENT: Final = 1.0
+# So small a share of the losses changes no conclusion.
+_FEW: Final = 0.05
 
 
 class Fill(Procedure[FillConfig]):
@@ -68,8 +70,8 @@ def _none_lost(opening: StreamResult, last: StreamResult) -> str:
 
 
 def _near_pauses(opening: StreamResult) -> str:
-    """Returns how many of the losses a pause of the tester may have caused."""
-    if not opening.lost_near_pauses:
+    """Returns how many of the losses a pause of the tester may have caused, unless they are a few."""
+    if opening.lost_near_pauses <= _FEW * opening.lost:
         return ""
     return f"{counted(opening.lost_near_pauses, 'frame')} of those lost were due near a pause of the tester"
 
@@ -116,5 +118,5 @@ class _Delays:
         medians = ((float(percent), self.around(percent)) for percent in range(0, 101, 2))
         points = tuple((percent, delay_ns) for percent, delay_ns in medians if delay_ns is not None)
         return Curve(
-            "delay", "Delay of opening frames", Axis("connections made", Unit.PERCENT), Axis("delay", Unit.NS), points
+            "delay", "Delay of opening frames", Axis("connections opened", Unit.PERCENT), Axis("delay", Unit.NS), points
         )

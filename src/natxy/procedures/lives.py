@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import StreamResult, Verdict
+from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.lives import ChurnConfig, TcpConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
@@ -41,6 +42,14 @@ class Churn(Procedure[ChurnConfig]):
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return _trial_s(experiment)
+
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        if self.config.lifetime is not None:
+            return []
+        text = (
+            "churn has no `lifetime`, so that nobody knows whether any connection expired during a trial: where none "
+        )
+        return [limitation(f"{text}does, the rate is that of connections which stay.")]
 
     def _further(self) -> list[str]:
         return [figure.name for figure in self.config.figures if figure != self.config.headline()]

@@ -115,7 +115,7 @@ def test_a_gateway_of_the_users_own_commands_suits_everything(name: str) -> None
 def test_a_gateway_that_is_named_has_the_pool_that_it_takes(driver: str) -> None:
     conf = parse_conf(conf_text("nat44", **_EVERY_PORT, **_ONE_PORT, **_MANY_OF_NAT44))
     text = import_plan(Source(conf, "connection-rate", gateway=driver))
-    assert ("pool:" in text) == (driver in {"nftables", "openbsd-pf"})
+    assert ("pool:" in text) == (driver in {"nftables", "openbsd-pf", "vpp-dslite"})
 
 
 @settings(max_examples=20, deadline=None)

@@ -41,7 +41,9 @@ def check_procedure(own: ExperimentPlan, location: Location) -> Iterator[Problem
         yield Problem((*location, "phase1_rate"), "there is no phase 1 without `connections`; give these or remove it")
     if own.phase1_loss is not None and own.connections is None:
         yield Problem((*location, "phase1_loss"), "there is no phase 1 without `connections`; give these or remove it")
-    if "rate" in procedure.takes and own.rate is None:
+    if "rate" in procedure.takes and own.rate is None and procedure.rate_unit == Unit.CPS:
+        yield Problem((*location, "rate"), f"missing; {procedure.name} opens connections at a known rate: give e.g. 1k")
+    elif "rate" in procedure.takes and own.rate is None:
         text = f"missing; {procedure.name} measures at a known rate: give one such as 50k, or "
         text += f"{{experiment: NAME, percent: 100}} of an earlier {' or '.join(suppliers('rate'))}"
         yield Problem((*location, "rate"), text)

@@ -81,9 +81,9 @@ class ConntrackModel(NeighborsModel):
     hash_size: TableSize | None = None
     """Size of its hash table, nf_conntrack_buckets; unchanged when not given."""
     udp_timeout_s: _LifetimeS | None = None
-    """Lifetime of a connection without a reply, nf_conntrack_udp_timeout."""
+    """Lifetime of an idle connection of UDP, nf_conntrack_udp_timeout."""
     udp_stream_timeout_s: _LifetimeS | None = None
-    """Lifetime of a connection that had a reply, nf_conntrack_udp_timeout_stream."""
+    """Lifetime of one with replies that was used two seconds after it was opened, nf_conntrack_udp_timeout_stream."""
     tcp_timeouts_s: dict[_TcpState, _LifetimeS] = Field(default={})
     """Lifetimes of idle connections of TCP by their state, such as {established: 600}, nf_conntrack_tcp_timeout_…."""
 
