@@ -141,9 +141,9 @@ def test_lifetimes_are_those_that_the_kernel_is_told(tmp_path: Path) -> None:
         "experiments": [
             {
                 "name": f"{protocol}-{state}", "protocol": protocol, **fields,
-                "procedure": {"name": "ageing", "state": state, "longest": 7},
+                "procedure": {"name": "ageing", "state": state, "longest": lifetime_s + 1.5},
             }
-            for protocol, state in expected
+            for (protocol, state), lifetime_s in expected.items()
         ],
     }  # fmt: skip
     (tmp_path / "plan.yaml").write_text(json.dumps(plan))
