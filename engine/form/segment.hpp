@@ -14,8 +14,8 @@ namespace natxy {
 /// Says what the TCP segments of a stream are for (RFC 9293 §3.5, §3.6). Each carries as much data as all others of its
 /// connection, from the first SYN on: the signature is in the data. `ack` completes a handshake, and is also sent over
 /// an established connection; `answer` is sent over it by the responder, and `initiator_ack` acknowledges the answer.
-/// After one `ack` and one `answer`, one side closes with a FIN, the other one answers with its own, and the first one
-/// acknowledges that; or the initiator resets.
+/// After an `ack` and an `answer`, one side closes with a FIN, the other side answers with a FIN, and the first side
+/// acknowledges the second FIN; or the initiator resets.
 enum class Segment : std::uint8_t {
   syn,
   syn_ack,

@@ -472,32 +472,6 @@ def test_finds_the_models_truth(procedure: str, phase2: bool, data: st.DataObjec
             assert y == truth.curve(gateway, x)
 
 
-MISBEHAVING: Final[dict[str, st.SearchStrategy[Any]]] = {
-    "forward_loss_ratio": st.sampled_from([0, 1e-3, 0.5, 1]),
-    "reverse_loss_ratio": st.sampled_from([0, 1e-3, 0.5, 1]),
-    "forwarding_fps": st.sampled_from([1, 500, 20_000, 500_000]),
-    "connection_rate_fps": st.sampled_from([1, 500, 900_000]),
-    "validation_fps": st.sampled_from([1, 900_000]),
-    "table_capacity": st.sampled_from([1, 900, 20_000]),
-    "table_policy": st.sampled_from(TablePolicy),
-    "tear_down_rate": st.sampled_from([1.0, 1e6]),
-}
-
-
-@pytest.mark.parametrize(("procedure", "phase2"), [*cases()])
-@settings(max_examples=3, phases=[Phase.generate])
-@given(data=st.data())
-def test_without_a_headline_there_is_a_reason(procedure: str, phase2: bool, data: st.DataObject) -> None:
-    drawn = data.draw(st.fixed_dictionaries({}, optional=MISBEHAVING))
-    with TemporaryDirectory() as folder:
-        run_plan(plan_of(procedure, drawn, phase2=phase2), Path(folder) / "run", RunListener())
-        [experiment] = RunReader(Path(folder) / "run").run.experiments
-    headline = DECLARATIONS[procedure].headline().name
-    without = [each for each in experiment.repetitions if each.figures.get(headline) is None]
-    assert [each for each in without if not each.reason.strip()] == []
-    assert experiment.repetitions or experiment.reason
-
-
 def plan_of(procedure: str, gateway: dict[str, Any], /, *, phase2: bool, **others: Any) -> ResolvedPlan:
     """Returns a plan that runs the procedure once, as its Truth describes, with `others` of an experiment's fields."""
     experiment = {"procedure": procedure} | TRUTHS[procedure].experiment

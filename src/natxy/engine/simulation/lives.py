@@ -15,7 +15,7 @@ from natxy.engine.simulation.losses import lost_frame
 
 @dataclass(frozen=True)
 class Lives:
-    """Holds the streams of one pair of ports: the one that opens connections, and those of their further frames."""
+    """Holds the streams of one pair of ports: its `opening` opens connections, and its `steps` are further frames."""
 
     opening: StreamSpec
     steps: Sequence[StreamSpec]
@@ -36,7 +36,7 @@ class Lives:
         return min(self.opening.frames, math.ceil(self.opening.rate_fps * kept_s - 1e-6))
 
     def expired(self, lifetime_s: float | None) -> Iterator[tuple[StreamSpec, int]]:
-        """Yields each step with the number of its first connection that has expired, or with that of its frames.
+        """Yields each step with the number of the first connection that has expired, or of all if none has.
 
         Idle times rise from connection to connection, or are alike.
         """

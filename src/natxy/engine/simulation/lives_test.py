@@ -54,7 +54,10 @@ def test_probes_find_the_connections_that_are_idle_for_longer(lifetime_s: float,
     found = lives()
     asking = found.steps[0].model_copy(update={"rate_fps": probes_fps})
     [(_, first)] = replace(found, steps=[asking]).expired(lifetime_s)
-    assert first == sum(_idle_s(found.opening, asking, number) <= lifetime_s + 1e-9 for number in range(CONNECTIONS))
+    idle_s = [_idle_s(found.opening, asking, number) for number in range(CONNECTIONS)]
+    # A connection that is idle for just the lifetime may count either way.
+    least, most = (sum(each <= lifetime_s + error for each in idle_s) for error in (-1e-9, 1e-9))
+    assert least <= first <= most
 
 
 def _idle_s(opening: StreamSpec, asking: StreamSpec, number: int) -> float:
