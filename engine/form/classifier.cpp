@@ -99,7 +99,7 @@ FrameKind icmpv6_kind(Bytes message) {
   }
 }
 
-/// Judges the datagram that a packet carries, whose payload is said to begin after `header_bytes`.
+/// Judges the datagram that a packet carries, whose signature is said to begin after `header_bytes`.
 template <Family F>
 void classify_datagram(const IpLayer& packet, Transport protocol, std::size_t header_bytes, Classified& result) {
   const Bytes bytes = packet.payload;
@@ -134,7 +134,10 @@ void classify_tcp(const IpLayer& packet, Classified& result) {
   if (packet.payload.size() < kTcpBytes) return;
   // The header's length in units of four bytes.
   const std::size_t header_bytes = packet.payload[12] / 16 * std::size_t{4};
-  if (header_bytes >= kTcpBytes) classify_datagram<F>(packet, Transport::tcp, header_bytes, result);
+  if (header_bytes < kTcpBytes) return;
+  const bool as_option = header_bytes == kTcpOptionIpv4.tcp_header_bytes() && packet.payload.size() >= header_bytes &&
+                         packet.payload[kTcpBytes + kOptionBytes - kExperimentBytes] == kExperimentOption;
+  classify_datagram<F>(packet, Transport::tcp, as_option ? kTcpBytes + kOptionBytes : header_bytes, result);
 }
 
 void classify_ipv4(Bytes bytes, Classified& result) {

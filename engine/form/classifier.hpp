@@ -84,7 +84,7 @@ struct Classified {
   Family family = Family::ipv4;
   // Set for `test` and `corrupt_test` only:
   Transport protocol = Transport::udp;
-  std::span<const std::uint8_t> payload;  // of the datagram
+  std::span<const std::uint8_t> payload;  // of the datagram, or of TCP its end from the signature on
   Datagram datagram;
   const std::uint8_t* outer = nullptr;  // the IPv6 header that the packet is in, if it is in one
   std::size_t between = 0;              // bytes between this header and the packet

@@ -22,6 +22,7 @@ enum class Form : std::uint8_t {
   map_from_edge,  // IPv6, with the addresses that subscribers and far IPv4 hosts have there (RFC 7599)
   map_from_core,
   tcp,
+  tcp_option,  // the signature is in an option, so that a segment need not have data
   count_,
 };
 
@@ -34,7 +35,8 @@ inline constexpr std::array<std::string_view, kForms> kFormNames = {"udp",
                                                                     "softwire-from-core",
                                                                     "map-from-edge",
                                                                     "map-from-core",
-                                                                    "tcp"};
+                                                                    "tcp",
+                                                                    "tcp-option"};
 
 constexpr Outer outer_of(Form form) {
   if (form == Form::softwire_from_edge) return Outer::from_edge;
@@ -46,12 +48,14 @@ constexpr Mapped mapped_of(Form form) {
   return form == Form::map_from_core ? Mapped::from_core : Mapped::none;
 }
 
-constexpr Transport transport_of(Form form) { return form == Form::tcp ? Transport::tcp : Transport::udp; }
+constexpr Transport transport_of(Form form) {
+  return form == Form::tcp || form == Form::tcp_option ? Transport::tcp : Transport::udp;
+}
 
 /// Returns whether frames of a family have a form: IPv6 alone has extension headers, and what crosses IPv6 in a
 /// softwire or mapped is IPv4.
 constexpr bool has_form(Family family, Form form) {
-  if (form == Form::udp || form == Form::tcp) return true;
+  if (form == Form::udp || transport_of(form) == Transport::tcp) return true;
   const bool crosses = outer_of(form) != Outer::none || mapped_of(form) != Mapped::none;
   return crosses == (family == Family::ipv4);
 }
@@ -87,8 +91,12 @@ static_assert([] {
 
 /// Returns the layout of a form, which the family must have.
 constexpr Layout layout_of(Form form, Family family) {
-  return {family, kExtensionUnitBytes * extensions_of(form, family).size(), outer_of(form), mapped_of(form),
-          transport_of(form)};
+  return {family,
+          kExtensionUnitBytes * extensions_of(form, family).size(),
+          outer_of(form),
+          mapped_of(form),
+          transport_of(form),
+          form == Form::tcp_option ? kOptionBytes : 0};
 }
 
 inline constexpr Layout kFromEdge = layout_of(Form::softwire_from_edge, Family::ipv4);
@@ -106,6 +114,10 @@ decltype(auto) with_layout(Form form, Family family, Use&& use) {
   if (form == Form::tcp) {
     return family == Family::ipv4 ? use.template operator()<kTcpIpv4>() : use.template operator()<kTcpIpv6>();
   }
+  if (form == Form::tcp_option) {
+    return family == Family::ipv4 ? use.template operator()<kTcpOptionIpv4>()
+                                  : use.template operator()<kTcpOptionIpv6>();
+  }
   if (family == Family::ipv4) return use.template operator()<kUdpIpv4>();
   switch (extensions_of(form, family).size()) {
     case 1:
@@ -121,6 +133,6 @@ decltype(auto) with_layout(Form form, Family family, Use&& use) {
 #define NATXY_FOR_EACH_LAYOUT(macro)                                                                               \
   macro(kUdpIpv4) macro(kUdpIpv6) macro((Layout{Family::ipv6, kExtensionUnitBytes}))                               \
       macro((Layout{Family::ipv6, 2 * kExtensionUnitBytes})) macro(kFromEdge) macro(kFromCore) macro(kMapFromEdge) \
-          macro(kMapFromCore) macro(kTcpIpv4) macro(kTcpIpv6)
+          macro(kMapFromCore) macro(kTcpIpv4) macro(kTcpIpv6) macro(kTcpOptionIpv4) macro(kTcpOptionIpv6)
 
 }  // namespace natxy

@@ -8,7 +8,7 @@
 namespace natxy {
 
 KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-                       const Softwire& softwire, const Mapping& mapping, Segment segment)
+                       const Softwire& softwire, const Mapping& mapping, const Segment& segment)
     : bytes_{layout_of(form, family).signature() + payloads.smallest()},
       subscribers_{mapped_of(form) == Mapped::none ? softwire.subscribers : mapping.subscribers},
       inner_bits_{softwire.inner_address ? 0 : ~std::uint64_t{0}} {
@@ -18,7 +18,8 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
   if (!payloads.mixed()) pseudo_header_ += __builtin_bswap16(static_cast<std::uint16_t>(bytes_ - layout.transport()));
 
   // Words of 16 bytes are loaded from the extension headers on.
-  constexpr std::size_t kMost = std::max(Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end());
+  constexpr std::size_t kMost =
+      std::max({Layout{Family::ipv6, kMostExtensionBytes}.end(), kFromEdge.end(), kTcpOptionIpv6.end()});
   std::array<std::uint8_t, kMost + sizeof(TwoWords)> value{};
   auto known = value;
   fill(form, family,
@@ -63,6 +64,7 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
   // UDP's length; TCP's sequence numbers, length and flags, but not its window.
   know(layout.transport() + 4, layout.protocol == Transport::udp ? 2 : 10);
   know(layout.signature(), kSequenceOffset);
+  if (layout.option_bytes != 0) know(layout.signature() - kExperimentBytes, kExperimentBytes);
   if (payloads.mixed()) {
     for (const LengthField& field : layout.length_fields()) store_be16(known.data() + field.at, 0);
   }
@@ -78,6 +80,7 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
   for (std::size_t i = layout.extension_bytes; i < sizeof(TwoWords); i += 8) extensions_.bits[i / 8] = 0;
   known_at(start_, kHeadersAt);
   known_at(stream_, layout.signature());
+  known_at(option_, layout.signature() - kExperimentBytes);
   with_layout(form, family, [&]<Layout L>() {
     // Those of TCP are read one by one.
     if constexpr (L.protocol == Transport::udp) {

@@ -40,7 +40,7 @@ class KnownFrame {
 
   /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one.
   KnownFrame(Form form, Family family, const SizeCycle& payloads, std::uint16_t run_id, std::uint8_t stream,
-             const Softwire& softwire, const Mapping& mapping, Segment segment);
+             const Softwire& softwire, const Mapping& mapping, const Segment& segment);
 
   /// Reads the signatures of the first of `frames`, at most kBurst, that are the stream's. Returns their number.
   template <Layout L, bool kMixed>
@@ -154,6 +154,9 @@ class KnownFrame {
     }
     if constexpr (L.extension_bytes != 0) differences |= extensions_.differences_at(bytes + L.extensions());
     if constexpr (L.protocol == Transport::tcp) differences[0] |= signature_.differences_at(bytes + L.signature());
+    if constexpr (L.option_bytes != 0) {
+      differences[0] |= option_.differences_at(bytes + L.signature() - kExperimentBytes);
+    }
     if ((differences[0] | differences[1]) != 0) return false;
     if constexpr (L.protocol == Transport::udp) {
       if (load_raw<std::uint16_t>(bytes + L.checksum()) == 0) return false;
@@ -318,6 +321,7 @@ class KnownFrame {
   Known<TwoWords> extensions_;
   static_assert(sizeof(TwoWords) >= kMostExtensionBytes);
   Known<std::uint32_t> start_;                // of the headers
+  Known<std::uint32_t> option_;               // its start, if it has the signature
   Known<std::uint32_t> stream_;               // in the signature, with its magic
   std::array<Known<FourWords>, 10> words_{};  // those of Words::kKnown
   SubscriberRule subscribers_;
@@ -333,11 +337,12 @@ class FrameReader {
   /// `payloads` has the sizes of the payloads. `softwire`, `mapping` and `segment`: those of forms which have one.
   /// Frames with other addresses or of other segments are not the stream's.
   FrameReader(Form form, Family family, SizeCycle payloads, std::uint16_t run_id, std::uint8_t stream,
-              const Softwire& softwire = {}, const Mapping& mapping = {}, Segment segment = Segment::syn)
+              const Softwire& softwire = {}, const Mapping& mapping = {}, const Segment& segment = {})
       : form_{form},
         family_{family},
         ip_at_{layout_of(form, family).ip()},
         transport_at_{layout_of(form, family).transport()},
+        signature_at_{layout_of(form, family).signature()},
         payloads_{std::move(payloads)},
         known_{form, family, payloads_, run_id, stream, softwire, mapping, segment} {}
 
@@ -366,7 +371,7 @@ class FrameReader {
   [[nodiscard]] std::size_t of_due_length(std::span<const Frame> frames, const SignatureLanes& signatures) const {
     for (std::size_t i = 0; i < frames.size();) {
       for (const std::uint16_t payload : payloads_.from(signatures.sequence[i])) {
-        if (frames[i].size() != transport_at_ + bytes_of(transport_of(form_)) + payload) return i;
+        if (frames[i].size() != signature_at_ + payload) return i;
         ++i;
         if (i == frames.size() || signatures.sequence[i] != signatures.sequence[i - 1] + 1) break;
       }
@@ -378,6 +383,7 @@ class FrameReader {
   Family family_;
   std::size_t ip_at_;
   std::size_t transport_at_;
+  std::size_t signature_at_;
   SizeCycle payloads_;
   KnownFrame known_;
 };

@@ -63,7 +63,7 @@ void fill(Form form, Family family, const FrameSettings& settings, std::span<std
   if (layout.protocol == Transport::udp) {
     store_be16(ethernet + layout.transport() + 4, static_cast<std::uint16_t>(end - layout.transport()));
   } else {
-    fill_segment(settings.segment, end - layout.signature(), ethernet + layout.transport());
+    fill_segment(settings.segment, layout, ethernet + layout.transport());
   }
   store_signature(ethernet + layout.signature(), {settings.stream, settings.run_id, 0, 0});
 }

@@ -19,9 +19,9 @@ struct FrameSettings {
   MacAddress destination_mac{};
   std::uint8_t stream = 0;
   std::uint16_t run_id = 0;
-  Softwire softwire{};             // of forms that have one
-  Mapping mapping{};               // likewise
-  Segment segment = Segment::syn;  // of TCP
+  Softwire softwire{};  // of forms that have one
+  Mapping mapping{};    // likewise
+  Segment segment{};    // of TCP
 };
 
 /// Writes the start of a frame, up to the end of the signature at least, with zeros for the checksums and for the

@@ -29,6 +29,13 @@ constexpr std::size_t bytes_of(Transport transport) { return transport == Transp
 /// Returns where the checksum is in a header.
 constexpr std::size_t checksum_at(Transport transport) { return transport == Transport::udp ? 6 : 16; }
 
+/// In a segment without data, an option for experiments has the signature (RFC 6994 §3).
+inline constexpr std::uint8_t kExperimentOption = 253;
+inline constexpr std::uint16_t kExperimentId = 0x4E58;  // "NX"
+inline constexpr std::size_t kExperimentBytes = 4;      // before the option's data
+/// What precedes the signature there: four bytes for the size of segments, two to align, and the option's start.
+inline constexpr std::size_t kOptionBytes = 4 + 2 + kExperimentBytes;
+
 /// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.
 struct LengthField {
   std::size_t at;
@@ -43,6 +50,7 @@ struct Layout {
   Outer outer = Outer::none;
   Mapped mapped = Mapped::none;
   Transport protocol = Transport::udp;
+  std::size_t option_bytes = 0;  // between the TCP header and the signature, which is an option, too; 0: it is data
 
   /// Returns the family of the IP header that has the addresses.
   [[nodiscard]] constexpr Family header_family() const { return mapped == Mapped::none ? family : Family::ipv6; }
@@ -58,11 +66,15 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t extensions() const { return ip() + ip_bytes(header_family()); }
   [[nodiscard]] constexpr std::size_t transport() const { return extensions() + extension_bytes; }
   [[nodiscard]] constexpr std::size_t checksum() const { return transport() + checksum_at(protocol); }
-  [[nodiscard]] constexpr std::size_t signature() const { return transport() + bytes_of(protocol); }
+  [[nodiscard]] constexpr std::size_t signature() const { return transport() + bytes_of(protocol) + option_bytes; }
+  /// Returns the length of the TCP header with its options.
+  [[nodiscard]] constexpr std::size_t tcp_header_bytes() const {
+    return kTcpBytes + (option_bytes == 0 ? 0 : option_bytes + kSignatureBytes);
+  }
   /// Returns the end of the signature, behind which a frame has zeros.
   [[nodiscard]] constexpr std::size_t end() const { return signature() + kSignatureBytes; }
   /// Returns the size of the smallest frame, FCS included: 64 for UDP over IPv4, 84 over IPv6, 104 in a softwire; 76
-  /// for TCP over IPv4, 96 over IPv6.
+  /// for TCP over IPv4, 96 over IPv6, and without data 86 and 106.
   [[nodiscard]] constexpr std::size_t smallest_frame() const { return std::max(kMinFrameBytes, end() + kFcsBytes); }
   /// Returns the fields that depend on the frame's length: of the outer header, of the IP header, of the UDP header.
   /// Without an outer header, the first field is the second, and without UDP the last one.
@@ -72,7 +84,7 @@ struct Layout {
     const LengthField of_outer = outer == Outer::none ? of_ip : LengthField{kEthernetBytes + 4, ip()};
     return {of_outer, of_ip, protocol == Transport::udp ? LengthField{transport() + 4, transport()} : of_ip};
   }
-  /// Returns how many bytes of payload a frame of `size` bytes has, FCS included.
+  /// Returns how many bytes a frame of `size` bytes, FCS included, has from the signature on.
   [[nodiscard]] constexpr std::size_t payload_bytes(std::size_t size) const { return size - kFcsBytes - signature(); }
 };
 
@@ -80,5 +92,9 @@ inline constexpr Layout kUdpIpv4{Family::ipv4};
 inline constexpr Layout kUdpIpv6{Family::ipv6};
 inline constexpr Layout kTcpIpv4{.family = Family::ipv4, .protocol = Transport::tcp};
 inline constexpr Layout kTcpIpv6{.family = Family::ipv6, .protocol = Transport::tcp};
+inline constexpr Layout kTcpOptionIpv4{
+    .family = Family::ipv4, .protocol = Transport::tcp, .option_bytes = kOptionBytes};
+inline constexpr Layout kTcpOptionIpv6{
+    .family = Family::ipv6, .protocol = Transport::tcp, .option_bytes = kOptionBytes};
 
 }  // namespace natxy

@@ -33,7 +33,7 @@ inline std::vector<FormInFamily> all_forms() {
 }
 
 /// A size in which every form has frames.
-constexpr std::size_t kSmallSize = 104;
+constexpr std::size_t kSmallSize = 106;
 
 /// The softwires of RFC 7597, Appendix A, Example 1: 8 bits of address, 8 of PSID, an offset of 6.
 constexpr Softwire kSoftwire = {

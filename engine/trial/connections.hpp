@@ -88,7 +88,7 @@ struct Connections {
   /// extension headers out (RFC 7915 §5.1).
   [[nodiscard]] Form arrival_form_of(const StreamSpec& stream) const {
     if (stream.arrival_form) return *stream.arrival_form;
-    const bool same = arrival_family_of(stream) == family_of(stream) || stream.form == Form::tcp;
+    const bool same = arrival_family_of(stream) == family_of(stream) || transport_of(stream.form) == Transport::tcp;
     return same ? stream.form : Form::udp;
   }
 };

@@ -59,7 +59,7 @@ class Receiver final : public Task {
     Schedule schedule{0, 0, 1, 1};        // from the trial's start on
     Softwire softwire{};                  // in which it arrives, if its form has one
     Mapping mapping{};                    // with which it arrives, if its form has one
-    Segment segment = Segment::syn;       // of which it consists, if its form is TCP
+    Segment segment{};                    // of which it consists, if its form is TCP
     std::optional<LossWatch> loss_watch;  // none: nobody asks whether it has lost too many
     // Of which it consists, if it does; what arrives are then the answers.
     std::optional<QueryStream> queries;

@@ -75,7 +75,7 @@ struct StreamSpec {
   std::optional<Form> arrival_form;  // none: the same, unless it arrives in another family
   Softwire softwire;                 // in which it is sent or arrives, if a form has one
   Mapping mapping;                   // with which it is sent or arrives, if a form has one
-  Segment segment = Segment::syn;    // of which it consists, if its form is TCP
+  Segment segment{};                 // of which it consists, if its form is TCP
   // The table of the softwires' subscribers, if they have one.
   std::shared_ptr<const std::vector<AddressHalves>> subscribers;
   std::vector<std::size_t> frame_sizes = {64};  // FCS included; frame n has size n, and they repeat

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 from scapy.layers.inet import TCP
+from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 
 from natxy.engine.messages.results import Verdict
@@ -32,22 +33,21 @@ STRICT: Final = (
 )
 # Longer than a busy machine keeps a frame waiting.
 STEP_S: Final = 0.3
-FLAGS: Final = {
-    "initiator": ["S", "SA", "PA", "PA", "FA", "FA", "A"],
-    "responder": ["S", "SA", "PA", "PA", "FA", "FA", "A"],
-    "reset": ["S", "SA", "PA", "PA", "RA"],
+# The segments of a life, each with its sender: `>` is the initiator.
+OPENED: Final = ["> S", "< SA", "> A", "> PA", "> PA", "< PA", "< PA", "< PA"]
+LIVES: Final = {
+    "initiator": [*OPENED, "> FA", "< FA", "> A"],
+    "responder": [*OPENED, "< FA", "> FA", "< A"],
+    "reset": [*OPENED, "> RA"],
 }
-FROM_LEFT: Final = {
-    "initiator": [True, False, True, False, True, False, True],
-    "responder": [True, False, True, False, False, True, False],
-    "reset": [True, False, True, False, True],
-}
+FRAME_SIZE: Final = 512
 
 
 def lives(close: str, family: str) -> Experiment:
     return experiment_of(
         gateway="nftables", protocol="tcp", family=family, connections=CONNECTIONS,
-        procedure={"name": "tcp-connection-rate", "close": close, "step": STEP_S},
+        procedure={"name": "tcp-connection-rate", "close": close, "step": STEP_S, "request": 2, "response": 3},
+        frame_size=FRAME_SIZE,
         search={"min_rate": "1k", "max_rate": "2k", "error": "100%"},
     )  # fmt: skip
 
@@ -77,43 +77,41 @@ def test_the_kernel_sees_connections_opened_used_and_closed(
         counted = gateway.count()
     assert result.verdict == Verdict.PASS, result.reason
     assert result.established == CONNECTIONS
-    assert [stream.received for stream in result.streams] == len(FLAGS[close]) * [CONNECTIONS]
-    all_captured([*from_left, *from_right], len(FLAGS[close]) * CONNECTIONS)
+    assert [stream.received for stream in result.streams] == len(LIVES[close]) * [CONNECTIONS]
+    all_captured([*from_left, *from_right], len(LIVES[close]) * CONNECTIONS)
     assert counted == CONNECTIONS
     assert sum(f" {state} " in each for each in states) == CONNECTIONS
     assert "invalid counter packets 0" in refused
     by_stream = {
         number: [frame for frame in (*from_left, *from_right) if signature_of(frame).stream == number]
-        for number in range(len(FLAGS[close]))
+        for number in range(len(LIVES[close]))
     }
     for number, frames in by_stream.items():
-        assert {str(frame[TCP].flags) for frame in frames} == {FLAGS[close][number]}
+        assert {str(frame[TCP].flags) for frame in frames} == {LIVES[close][number][2:]}
         assert sorted(signature_of(frame).sequence for frame in frames) == [*range(CONNECTIONS)]
         assert all(has_right_checksums(frame) for frame in frames)
-        sender = from_left if FROM_LEFT[close][number] else from_right
+        sender = from_left if LIVES[close][number][0] == ">" else from_right
         assert all(frame in sender for frame in frames[:3])
-    acknowledges_what_was_sent([frames[0] for frames in by_stream.values()], FROM_LEFT[close])
+    acknowledges_what_was_sent([frames[0] for frames in by_stream.values()], LIVES[close])
 
 
-def acknowledges_what_was_sent(life: list[Packet], from_left: list[bool]) -> None:
+def acknowledges_what_was_sent(life: list[Packet], senders: list[str]) -> None:
     """Follows a connection as its two ends do (RFC 9293 §3.4): each segment acknowledges all that has arrived."""
     expected: dict[bool, int] = {}
-    for segment, left in zip(life, from_left, strict=True):
-        tcp = segment[TCP]
-        if left not in expected:
-            expected[left] = tcp.seq
-        data = len(tcp.payload)
-        repeats = str(tcp.flags) == "A"
-        assert tcp.seq == expected[left] - (data + 1 if repeats else 0)
+    for segment, sender in zip(life, senders, strict=True):
+        tcp, left = segment[TCP], sender[0] == ">"
+        sequence = expected.setdefault(left, tcp.seq)
+        assert tcp.seq == sequence
         if "A" in str(tcp.flags):
             assert tcp.ack == expected[not left]
-        if not repeats:
-            expected[left] += data + ("S" in str(tcp.flags)) + ("F" in str(tcp.flags))
+        data_bytes = FRAME_SIZE - 58 - 20 * (IPv6 in segment) if "P" in str(tcp.flags) else 0
+        assert len(tcp.payload) == data_bytes
+        expected[left] += data_bytes + ("S" in str(tcp.flags)) + ("F" in str(tcp.flags))
 
 
 def test_steps_follow_each_other_at_their_ages() -> None:
     steps = lives("initiator", "ipv4").procedure.life(lives("initiator", "ipv4").protocol)
-    assert [later.age_s - earlier.age_s for earlier, later in pairwise(steps)] == pytest.approx(5 * [STEP_S])
+    assert [later.age_s - earlier.age_s for earlier, later in pairwise(steps)] == pytest.approx(9 * [STEP_S])
 
 
 def late(run: RunRecord) -> str:

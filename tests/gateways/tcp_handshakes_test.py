@@ -71,22 +71,20 @@ def test_every_connection_is_assured_and_no_segment_invalid(family: str, tmp_pat
     assert len(states) == CONNECTIONS
     assert all("ESTABLISHED" in state and "[ASSURED]" in state for state in states)
     assert "invalid counter packets 0" in refused
-    for frames, flags in ((syns, "S"), (answers, "SA"), (acks, "PA"), (data_from_left, "PA"), (data_from_right, "PA")):
+    for frames, flags, of_data in (
+        (syns, "S", 0), (answers, "SA", 0), (acks, "A", 0), (data_from_left, "PA", data), (data_from_right, "PA", data),
+    ):  # fmt: skip
         for frame in frames:
             assert has_right_checksums(frame)
             assert frame[TCP].flags == flags
-            assert frame[TCP].dataofs == 5
-            assert len(frame[TCP].payload) == data
+            assert len(frame[TCP].payload) == of_data
+            assert ("MSS" in dict(frame[TCP].options)) == ("S" in flags)
     assert sorted(signature_of(frame).sequence for frame in syns) == [*range(CONNECTIONS)]
     (of_initiator,), (of_responder,) = ({frame[TCP].seq for frame in frames} for frames in (syns, answers))
-    assert {frame[TCP].ack for frame in answers} == {of_initiator + 1 + data}
+    assert {frame[TCP].ack for frame in answers} == {of_initiator + 1}
     for frames in (acks, data_from_left):
-        assert {(frame[TCP].seq, frame[TCP].ack) for frame in frames} == {
-            (of_initiator + 1 + data, of_responder + 1 + data)
-        }
-    assert {(frame[TCP].seq, frame[TCP].ack) for frame in data_from_right} == {
-        (of_responder + 1 + data, of_initiator + 1 + 2 * data)
-    }
+        assert {(frame[TCP].seq, frame[TCP].ack) for frame in frames} == {(of_initiator + 1, of_responder + 1)}
+    assert {(frame[TCP].seq, frame[TCP].ack) for frame in data_from_right} == {(of_responder + 1, of_initiator + 1)}
     assert {tuple_of(frame) for frame in acks} == {tuple_of(frame) for frame in syns}
     assert {swapped(tuple_of(frame))[2] for frame in answers} == {frame[TCP].sport for frame in syns}
 

@@ -15,12 +15,14 @@ from natxy.plan.model.terms import Family
 
 # A frame's size counts the FCS, which no capture holds.
 FCS_BYTES: Final = 4
+# The kind of a TCP option for experiments, whose first two bytes say which (RFC 6994 §3).
+EXPERIMENT: Final = 253
 
 FourTuple = tuple[str, str, int, int]
 
 
 class Signature(NamedTuple):
-    """Identifies a test frame by the first 12 bytes of its payload."""
+    """Identifies a test frame by the first 12 bytes of its payload, or of TCP's option for experiments."""
 
     stream: int
     run_id: int
@@ -33,9 +35,11 @@ def transport_of(frame: Packet) -> Packet:
 
 
 def signature_of(frame: Packet) -> Signature:
-    payload = bytes(transport_of(frame).payload)
-    assert payload[:3] == b"NXY"
-    return Signature(payload[3], int.from_bytes(payload[4:6], "big"), int.from_bytes(payload[6:12], "big"))
+    signature = bytes(transport_of(frame).payload)
+    if TCP in frame and (option := dict(frame[TCP].options).get(EXPERIMENT)):
+        signature = option[2:]
+    assert signature[:3] == b"NXY"
+    return Signature(signature[3], int.from_bytes(signature[4:6], "big"), int.from_bytes(signature[6:12], "big"))
 
 
 def tuple_of(frame: Packet) -> FourTuple:

@@ -12,6 +12,7 @@ namespace natxy {
 
 namespace {
 
+constexpr std::uint64_t kMost32 = 0xFFFF'FFFF;
 constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint64_t kMostTagged = 1'000'000;
 constexpr double kLongest_s = 30 * 86400;  // results are kept by the second
@@ -23,14 +24,13 @@ const std::vector<std::pair<std::string, Form>> kFormsByName = [] {
   for (std::size_t i = 0; i < kForms; ++i) forms.emplace_back(kFormNames[i], static_cast<Form>(i));
   return forms;
 }();
-const std::vector<std::pair<std::string, Segment>> kSegmentsByName = [] {
-  std::vector<std::pair<std::string, Segment>> segments;
-  segments.reserve(kSegments.size());
-  for (std::size_t i = 0; i < kSegments.size(); ++i) {
-    segments.emplace_back(kSegments.at(i).name, static_cast<Segment>(i));
-  }
-  return segments;
-}();
+const std::vector<std::pair<std::string, bool>> kIsInitiator = {{"initiator", true}, {"responder", false}};
+const std::vector<std::pair<std::string, std::uint8_t>> kFlags = {{"S", kTcpSyn},
+                                                                  {"SA", kTcpSyn | kTcpAck},
+                                                                  {"A", kTcpAck},
+                                                                  {"PA", kTcpPush | kTcpAck},
+                                                                  {"FA", kTcpFin | kTcpAck},
+                                                                  {"RA", kTcpReset | kTcpAck}};
 const std::vector<std::pair<std::string, StreamKind>> kKinds = {
     {"flows", StreamKind::flows}, {"connections", StreamKind::connections}, {"replies", StreamKind::replies}};
 const std::vector<std::pair<std::string, Selection>> kSelections = {{"random", Selection::random},
@@ -198,6 +198,17 @@ Mapping read_mapping(const Json& json, const std::string& path) {
   return mapping;
 }
 
+Segment read_segment(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  Segment segment;
+  segment.of_initiator = reader.choice("sender", kIsInitiator);
+  segment.flags = reader.choice("flags", kFlags);
+  segment.sequence = static_cast<std::uint32_t>(reader.whole("sequence", 0, kMost32));
+  segment.acknowledged = static_cast<std::uint32_t>(reader.whole("acknowledged", 0, kMost32));
+  reader.finish();
+  return segment;
+}
+
 void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   FieldReader reader(json, path);
   stream.form = reader.choice("form", kFormsByName, Form::udp);
@@ -224,10 +235,11 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   }
   stream.frame_sizes = read_sizes(reader);
   if (transport_of(stream.form) == Transport::tcp) {
-    if (reader.find("segment") == nullptr) {
+    const Json* segment = reader.find("segment");
+    if (segment == nullptr) {
       throw FieldError(reader.path_of("segment"), "missing; a form of TCP has here what its segments are for");
     }
-    stream.segment = reader.choice("segment", kSegmentsByName);
+    stream.segment = read_segment(*segment, reader.path_of("segment"));
     if (stream.frame_sizes.size() > 1) {
       throw FieldError(reader.path_of("size"), "expected one size; segments of one connection carry equal data");
     }

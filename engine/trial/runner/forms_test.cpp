@@ -149,23 +149,27 @@ TEST(ExtensionHeaders, OnlyIpv6HasThem) {
   EXPECT_THROW(bed.run(trial({spec})), TrialError);
 }
 
-StreamSpec segments(StreamSpec spec, Segment segment) {
-  spec.form = Form::tcp;
+StreamSpec segments(StreamSpec spec, const Segment& segment, Form form = Form::tcp) {
+  spec.form = form;
   spec.segment = segment;
   spec.frame_sizes = {128};
   return spec;
 }
 
 TEST(Tcp, ConnectionsAreMadeByHandshakesAndThenCarryData) {
+  constexpr Segment kSyn{};
+  constexpr Segment kSynAck{false, kTcpSyn | kTcpAck, 0, 1};
+  constexpr Segment kLastAck{true, kTcpAck, 1, 1};
+  constexpr Segment kAnswer{false, kTcpPush | kTcpAck, 1, 1};
   for (const Family family : {Family::ipv4, Family::ipv6}) {
     RingBed bed;
     TrialSpec syns = phase1(family, 1000);
-    syns.streams[0] = segments(syns.streams[0], Segment::syn);
+    syns.streams[0] = segments(syns.streams[0], kSyn, Form::tcp_option);
     EXPECT_EQ(bed.run(syns).streams[0].received, 1000U);
     const std::vector<StreamSpec> further = {
-        segments(phase2("syn-ack", Side::right, StreamKind::replies, family, 1000), Segment::syn_ack),
-        segments(phase2("ack", Side::left, StreamKind::connections, family, 1000), Segment::ack),
-        segments(phase2("answer", Side::right, StreamKind::replies, family, 2500), Segment::answer)};
+        segments(phase2("syn-ack", Side::right, StreamKind::replies, family, 1000), kSynAck, Form::tcp_option),
+        segments(phase2("ack", Side::left, StreamKind::connections, family, 1000), kLastAck, Form::tcp_option),
+        segments(phase2("answer", Side::right, StreamKind::replies, family, 2500), kAnswer)};
     for (const StreamSpec& each : further) {
       const StreamReport found = bed.run(trial({each})).streams[0];
       EXPECT_EQ(found.received, each.frames);
@@ -187,7 +191,8 @@ TEST(Tcp, ASegmentWithAnotherSequenceNumberIsCorrupt) {
     store_be16(checksum, static_cast<std::uint16_t>((less & 0xFFFF) + (less >> 16)));
     return bytes;
   };
-  const auto report = bed.run(trial({segments(stream("forward", Side::left, Family::ipv4, 500), Segment::ack)}));
+  const auto report =
+      bed.run(trial({segments(stream("forward", Side::left, Family::ipv4, 500), {true, kTcpAck, 1, 1})}));
   EXPECT_EQ(report.streams[0].received, 400U);
   EXPECT_EQ(report.streams[0].corrupt, 100U);
 }

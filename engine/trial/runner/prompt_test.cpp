@@ -103,11 +103,10 @@ TEST_P(Prompt, OneCoreRecordsConnectionsAndReplies) {
   EXPECT_EQ(several.run(phase1(GetParam(), 100)).verdict, Verdict::pass);
 }
 
-StreamSpec step(Family family, Segment segment) {
-  const bool forward = fields_of(segment).of_initiator;
-  StreamSpec spec = phase2(std::string(fields_of(segment).name), forward ? Side::left : Side::right,
-                           forward ? StreamKind::connections : StreamKind::replies, family, 1000);
-  spec.form = Form::tcp;
+StreamSpec step(Family family, const Segment& segment) {
+  StreamSpec spec = phase2("step", segment.of_initiator ? Side::left : Side::right,
+                           segment.of_initiator ? StreamKind::connections : StreamKind::replies, family, 1000);
+  spec.form = segment.flags == (kTcpPush | kTcpAck) ? Form::tcp : Form::tcp_option;
   spec.segment = segment;
   spec.frame_sizes = {128};
   return spec;
@@ -115,11 +114,13 @@ StreamSpec step(Family family, Segment segment) {
 
 TEST_P(Prompt, TcpConnectionsAreOpenedUsedAndClosed) {
   TrialSpec spec = phase1(GetParam(), 1000);
-  spec.streams[0].form = Form::tcp;
+  spec.streams[0].form = Form::tcp_option;
   spec.streams[0].frame_sizes = {128};
   std::vector<StreamSpec> further;
-  for (const Segment segment : {Segment::syn_ack, Segment::ack, Segment::answer, Segment::initiator_fin,
-                                Segment::responder_fin_ack, Segment::initiator_last_ack}) {
+  for (const Segment& segment :
+       {Segment{false, kTcpSyn | kTcpAck, 0, 1}, Segment{true, kTcpAck, 1, 1}, Segment{true, kTcpPush | kTcpAck, 1, 1},
+        Segment{false, kTcpPush | kTcpAck, 1, 51}, Segment{true, kTcpFin | kTcpAck, 51, 51},
+        Segment{false, kTcpFin | kTcpAck, 51, 52}, Segment{true, kTcpAck, 52, 52}}) {
     further.push_back(step(GetParam(), segment));
   }
   const auto report = run(with_lives(spec, further));

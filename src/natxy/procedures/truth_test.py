@@ -289,7 +289,7 @@ def port_set(gateway: SimulatedConfig) -> Figures:
 
 def tcp_connection_rate(gateway: SimulatedConfig) -> Figures:
     """Each connection has seven segments, of all of which the gateway forwards so many."""
-    return {"rate": found(min(gateway.connection_rate_fps, gateway.forwarding_fps / 7))}
+    return {"rate": found(min(gateway.connection_rate_fps, gateway.forwarding_fps / 8))}
 
 
 def churn(gateway: SimulatedConfig) -> Figures:

@@ -15,8 +15,9 @@ from natxy.addressing.map_rules import MapRule, MapSubscriber
 from natxy.addressing.port_sets import PortSet
 from natxy.addressing.softwire_tables import MOST_IN_TABLE, Bindings, Homes, SoftwireTable
 from natxy.engine.messages.common import IPAddress, Message, Pair, Side, StreamRole
-from natxy.plan.frames.forms import Form, Segment
+from natxy.plan.frames.forms import Form
 from natxy.plan.frames.mix import MOST_FRAMES
+from natxy.plan.frames.segments import Flags, Sender
 from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
 from natxy.plan.model.addresses import MapDomain, Softwire
@@ -221,20 +222,34 @@ class MappingFormat(Message):
     flow_label: FlowLabel = 0
 
 
+SequenceNumber = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+class SegmentFormat(Message):
+    """Says what the TCP header of a stream's segments has: the control bits by their initials, `SA` for SYN and ACK,
+    and the sequence numbers of the sender and of the other side, counted from the first one of each."""
+
+    sender: Sender
+    flags: Flags
+    sequence: SequenceNumber
+    acknowledged: SequenceNumber
+
+
 class FrameFormat(Message):
     """Describes the frames of a stream.
 
     `size` is in bytes on the wire, including the FCS. A list of sizes repeats, and frame n has size n of it. A `form`
     other than `udp` names the extension headers of IPv6 frames, of 8 bytes each, or says that an IPv4 packet is in an
-    IPv6 packet, of which `softwire` has the addresses, or is translated to one, as `mapping` says. The form `tcp` has a
-    `segment` and one size. `arrival_form` is that on the other side, by default the same unless the family changes.
+    IPv6 packet, of which `softwire` has the addresses, or is translated to one, as `mapping` says. The forms `tcp`,
+    with data, and `tcp-option` have a `segment` and one size. `arrival_form` is that on the other side, by default
+    the same unless the family changes.
     """
 
     form: Form = Form.UDP
     arrival_form: Form | None = None
     softwire: SoftwireFormat | None = None
     mapping: MappingFormat | None = None
-    segment: Segment | None = None
+    segment: SegmentFormat | None = None
     size: Size | Annotated[list[Size], Field(min_length=1, max_length=MOST_FRAMES)]
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
     dont_fragment: bool = False

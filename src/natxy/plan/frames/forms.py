@@ -12,11 +12,17 @@ from natxy.plan.frames.mix import sizes_text
 from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.terms import Family
 
+# Ethernet's, IP's and TCP's, with the FCS.
+_HEADERS_BYTES: Final = {Family.IPV4: 14 + 20 + 20 + 4, Family.IPV6: 14 + 40 + 20 + 4}
+# By so many is a segment without data longer than the smallest with data, which is the signature: an option has it.
+_OPTION_BYTES: Final = 10
+
 
 class Form(StrEnum):
     """Names what a test frame has before its signature besides the IP header with its addresses, as in messages to the
     engine: UDP, maybe behind extension headers of IPv6 or the IPv6 header of a softwire, or TCP. Mapped, it is an IPv6
-    frame whose addresses are those of IPv4 hosts (RFC 7599)."""
+    frame whose addresses are those of IPv4 hosts (RFC 7599). A segment of TCP without data has its signature in an
+    option."""
 
     UDP = "udp"
     HOP_BY_HOP = "udp-hop-by-hop"
@@ -27,42 +33,7 @@ class Form(StrEnum):
     MAP_FROM_EDGE = "map-from-edge"
     MAP_FROM_CORE = "map-from-core"
     TCP = "tcp"
-
-
-class Segment(StrEnum):
-    """Says what the TCP segments of a stream are for (RFC 9293 §3.5, §3.6): the three of a handshake, of which `ack` is
-    also sent later; `answer`, which the responder sends over an established connection, and `initiator-ack`, which
-    acknowledges the answer; the three by which one side
-    closes first; and the initiator's `reset`."""
-
-    SYN = "syn"
-    SYN_ACK = "syn-ack"
-    ACK = "ack"
-    ANSWER = "answer"
-    INITIATOR_ACK = "initiator-ack"
-    INITIATOR_FIN = "initiator-fin"
-    RESPONDER_FIN_ACK = "responder-fin-ack"
-    INITIATOR_LAST_ACK = "initiator-last-ack"
-    RESPONDER_FIN = "responder-fin"
-    INITIATOR_FIN_ACK = "initiator-fin-ack"
-    RESPONDER_LAST_ACK = "responder-last-ack"
-    RESET = "reset"
-
-    @property
-    def of_initiator(self) -> bool:
-        """True if the initiator sends it."""
-        return self in _OF_INITIATOR
-
-
-_OF_INITIATOR: Final = {
-    Segment.SYN,
-    Segment.ACK,
-    Segment.INITIATOR_ACK,
-    Segment.INITIATOR_FIN,
-    Segment.INITIATOR_LAST_ACK,
-    Segment.INITIATOR_FIN_ACK,
-    Segment.RESET,
-}
+    TCP_OPTION = "tcp-option"
 
 
 class Protocol(StrEnum):
@@ -107,6 +78,16 @@ def smallest_frame(protocol: Protocol, headers: ExtensionHeaders, families: Iter
     return protocol.longer_bytes + max(headers.smallest_frame(family) for family in families)
 
 
+def data_bytes_of(frame_size: int, family: Family) -> int:
+    """Returns how many bytes of data a segment of TCP has, of which the signature is the first."""
+    return frame_size - _HEADERS_BYTES[family]
+
+
+def segment_frame(family: Family) -> int:
+    """Returns the size of a frame with a segment of TCP without data."""
+    return SMALLEST_FRAME[family] + Protocol.TCP.longer_bytes + _OPTION_BYTES
+
+
 @dataclass(frozen=True)
 class Frames:
     """The frames of one sender: frame n has size n of `sizes`, which repeat."""
@@ -115,9 +96,9 @@ class Frames:
     form: Form = Form.UDP
 
     def text(self, family: Family) -> str:
-        """Returns `84-byte ipv6 frames`, `76-byte ipv4 frames of TCP`, or `ipv6 frames of 7 × 84 + 4 × 594 + 1 × 1518
-        bytes (mean 373.5)`."""
+        """Returns `84-byte ipv6 frames`, `76-byte ipv4 frames of TCP (without data 86)`, or `ipv6 frames of 7 × 84 +
+        4 × 594 + 1 × 1518 bytes (mean 373.5)`."""
         one = len(self.sizes) == 1
         if self.form == Form.TCP:
-            return f"{self.sizes[0]}-byte {family} frames of TCP"
+            return f"{self.sizes[0]}-byte {family} frames of TCP (without data {segment_frame(family)})"
         return f"{self.sizes[0]}-byte {family} frames" if one else f"{family} frames of {sizes_text(self.sizes)}"

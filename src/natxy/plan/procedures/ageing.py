@@ -3,32 +3,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.frames.forms import Protocol
+from natxy.plan.frames.segments import SYN_ACK, Conversation, Flags, Sender
 from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import LifeStep
 from natxy.plan.procedures.figures import Figure
-from natxy.plan.procedures.lives import OpenedAtRate, closing_segments
+from natxy.plan.procedures.lives import OpenedAtRate, close, steps_of
 
 State = Literal["opened", "replied", "used", "closed", "reset"]
 
-_ESTABLISHED: Final = (Segment.SYN_ACK, Segment.ACK)
-_TCP: Final = {
-    "opened": (),
-    "replied": (Segment.SYN_ACK,),
-    # A gateway may keep a connection for less time while data are not acknowledged.
-    "used": (*_ESTABLISHED, Segment.ANSWER, Segment.INITIATOR_ACK),
-    "closed": (*_ESTABLISHED, Segment.ANSWER, *closing_segments("initiator")),
-    "reset": (*_ESTABLISHED, Segment.ANSWER, *closing_segments("reset")),
-}
-_UDP_NAMES: Final = ("reply", "later frame")
-_UDP: Final = {"opened": (), "replied": (Segment.ANSWER,), "used": (Segment.ANSWER, Segment.ACK)}
 # A gateway such as Linux counts a connection of UDP as used when a frame comes after it is two seconds old.
 _USED_AFTER_S: Final = 2.5
 _STEP_S: Final = 0.1
+_UDP: Final = (
+    ("reply", _STEP_S, Sender.RESPONDER),
+    ("later frame", _USED_AFTER_S, Sender.INITIATOR),
+)
+_STATES: Final[Mapping[Protocol, tuple[State, ...]]] = {
+    Protocol.UDP: ("opened", "replied", "used"),
+    Protocol.TCP: ("opened", "replied", "used", "closed", "reset"),
+}
+
+
+def _conversation(state: State) -> Conversation:
+    """Returns the segments that bring a connection of TCP into a state."""
+    if state == "opened":
+        return Conversation().say("syn", Sender.INITIATOR, Flags.SYN)
+    if state == "replied":
+        return _conversation("opened").say("syn-ack", Sender.RESPONDER, Flags.SYN_ACK)
+    used = Conversation().open().exchange()
+    if state == "used":
+        # A gateway may keep a connection for less time while data are not acknowledged.
+        return used.acknowledge()
+    return close(used, "initiator" if state == "closed" else "reset")
 
 
 class AgeingConfig(OpenedAtRate):
@@ -52,16 +64,17 @@ class AgeingConfig(OpenedAtRate):
     @classmethod
     def states_of(cls, protocol: Protocol) -> list[str]:
         """Returns the states that connections of a protocol can be left in."""
-        return [*(_UDP if protocol == Protocol.UDP else _TCP)]
+        return [*_STATES[protocol]]
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
         """Returns the frames that bring a connection into the state, and the one that asks whether it is kept."""
         if protocol == Protocol.UDP:
-            given = zip(_UDP_NAMES, _UDP.get(self.state, ()), (_STEP_S, _USED_AFTER_S), strict=False)
-            steps = [LifeStep(*each) for each in given]
+            before = _STATES[protocol].index(self.state) if self.state in _STATES[protocol] else 0
+            steps = [LifeStep(*each) for each in _UDP[:before]]
+            asks = None
         else:
-            steps = [LifeStep(each, each, number * _STEP_S) for number, each in enumerate(_TCP[self.state], 1)]
-        # A segment that acknowledges what was not sent would be refused, whatever the connection's age.
-        opening = protocol == Protocol.TCP and self.state in {"opened", "replied"}
-        asks = Segment.SYN_ACK if opening else Segment.ANSWER
-        return (*steps, LifeStep("probe", asks, (steps[-1].age_s if steps else 0.0) + _STEP_S))
+            said = _conversation(self.state).said
+            steps = steps_of(said[1:], _STEP_S, _STEP_S)
+            # A segment that acknowledges what was not sent would be refused, whatever the connection's age.
+            asks = dict(said).get("response", SYN_ACK)
+        return (*steps, LifeStep("probe", (steps[-1].age_s if steps else 0.0) + _STEP_S, Sender.RESPONDER, asks))

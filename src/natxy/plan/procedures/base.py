@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, Self, 
 
 from pydantic import Field, field_validator
 
-from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.frames.forms import Protocol
+from natxy.plan.frames.segments import Segment, Sender
 from natxy.plan.model.base import PlanModel
 from natxy.plan.model.units import AbsoluteRate, Duration, Unit
 from natxy.plan.procedures.figures import Figure
@@ -22,12 +23,13 @@ OF_NETWORK_FLOWS: Final = frozenset({
 class LifeStep(NamedTuple):
     """A frame that each connection has in the trial that opens it, `age_s` after its first one.
 
-    The segment says which side sends it, and with `protocol: tcp` what it is. Reports have the `name`.
+    Reports have the `name`. Frames of TCP are segments; those of UDP have none.
     """
 
     name: str
-    segment: Segment
     age_s: float
+    sender: Sender
+    segment: Segment | None = None
 
 
 class ProcedureDeclaration(PlanModel):

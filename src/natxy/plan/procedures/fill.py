@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.frames.forms import Protocol
+from natxy.plan.frames.segments import RESPONSE, Conversation, Sender
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.base import LifeStep
 from natxy.plan.procedures.figures import Figure
-from natxy.plan.procedures.lives import OpenedAtRate
+from natxy.plan.procedures.lives import OpenedAtRate, steps_of
 
 FILLS_PERCENT: Final = (10, 50, 90, 99)
 _STEP_S: Final = 0.1
+_LAST: Final = "last reply"
 
 
 class FillConfig(OpenedAtRate):
@@ -44,8 +46,8 @@ class FillConfig(OpenedAtRate):
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
         """Returns the frames by which a connection is more than opened: its reply, or the rest of its handshake. The
         last frame comes when all connections are opened."""
-        named = [("reply", Segment.ANSWER)]
-        if protocol == Protocol.TCP:
-            named = [(each.value, each) for each in (Segment.SYN_ACK, Segment.ACK)]
-        named.append(("last reply", Segment.ANSWER))
-        return tuple(LifeStep(name, each, number * _STEP_S) for number, (name, each) in enumerate(named, 1))
+        if protocol == Protocol.UDP:
+            return tuple(
+                LifeStep(name, number * _STEP_S, Sender.RESPONDER) for number, name in enumerate(("reply", _LAST), 1)
+            )
+        return tuple(steps_of([*Conversation().open().said[1:], (_LAST, RESPONSE)], _STEP_S, _STEP_S))

@@ -4,27 +4,32 @@ and of any kind in a table whose old connections go as new ones come."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from natxy.plan.frames.forms import Protocol, Segment
+from natxy.plan.frames.forms import Protocol
+from natxy.plan.frames.segments import Conversation, Segment, Sender
 from natxy.plan.model.units import Duration, Unit
 from natxy.plan.procedures.base import LifeStep, ProcedureDeclaration
 from natxy.plan.procedures.figures import Figure
 
 Closing = Literal["initiator", "responder", "reset"]
-
-_SEGMENTS_OF_CLOSING = {
-    "initiator": (Segment.INITIATOR_FIN, Segment.RESPONDER_FIN_ACK, Segment.INITIATOR_LAST_ACK),
-    "responder": (Segment.RESPONDER_FIN, Segment.INITIATOR_FIN_ACK, Segment.RESPONDER_LAST_ACK),
-    "reset": (Segment.RESET,),
-}
+SegmentCount = Annotated[int, Field(ge=0, le=32)]
 
 
-def closing_segments(closing: Closing) -> tuple[Segment, ...]:
-    """Returns the segments that close a connection of TCP, or reset it."""
-    return _SEGMENTS_OF_CLOSING[closing]
+def close(conversation: Conversation, closing: Closing) -> Conversation:
+    """Adds the segments that close a connection of TCP, or reset it."""
+    return conversation.reset() if closing == "reset" else conversation.close(Sender(closing))
+
+
+def steps_of(said: Iterable[tuple[str, Segment]], first_age_s: float, step_s: float) -> list[LifeStep]:
+    """Returns the steps in which named segments follow each other, the first at this age of a connection."""
+    return [
+        LifeStep(name, first_age_s + number * step_s, segment.sender, segment)
+        for number, (name, segment) in enumerate(said)
+    ]
 
 
 class OpenedAtRate(ProcedureDeclaration):
@@ -54,13 +59,13 @@ class LivesDeclaration(ProcedureDeclaration):
     sustained: ClassVar = True
     takes: ClassVar = frozenset({"search", "connections", "pairs", "loss_tolerance"})
 
-    def _following(self, age_s: float, *segments: Segment, prefix: str = "") -> list[LifeStep]:
-        """Returns the steps in which these segments follow each other, the first at this age of a connection."""
-        return [LifeStep(f"{prefix}{each}", each, age_s + number * self.step) for number, each in enumerate(segments)]
-
 
 class TcpConnectionRateConfig(LivesDeclaration):
     name: Literal["tcp-connection-rate"] = "tcp-connection-rate"
+    request: SegmentCount = 1
+    """Segments of data from the initiator to the responder, which fill the experiment's `frame_size`."""
+    response: SegmentCount = 1
+    """Segments of data from the responder to the initiator, which fill the experiment's `frame_size`."""
 
     list_position: ClassVar = 570
     summary: ClassVar = "the highest rate of TCP connections, each opened, used and closed (RFC 3511 §5.3)"
@@ -68,8 +73,8 @@ class TcpConnectionRateConfig(LivesDeclaration):
     needs_tcp: ClassVar = True
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
-        segments = (Segment.SYN_ACK, Segment.ACK, Segment.ANSWER, *closing_segments(self.close))
-        return tuple(self._following(self.step, *segments))
+        said = close(Conversation().open().exchange(self.request, self.response), self.close).said
+        return tuple(steps_of(said[1:], self.step, self.step))
 
 
 class ChurnConfig(LivesDeclaration):
@@ -92,13 +97,17 @@ class ChurnConfig(LivesDeclaration):
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
         if protocol == Protocol.UDP:
             return (
-                LifeStep("reply", Segment.ANSWER, self.step),
-                LifeStep("later frame", Segment.ACK, self.age),
-                LifeStep("later reply", Segment.ANSWER, self.age + self.step),
+                LifeStep("reply", self.step, Sender.RESPONDER),
+                LifeStep("later frame", self.age, Sender.INITIATOR),
+                LifeStep("later reply", self.age + self.step, Sender.RESPONDER),
             )
-        used = self._following(self.age, Segment.ACK, Segment.ANSWER, prefix="later ")
-        closed = self._following(self.age + 2 * self.step, *closing_segments(self.close))
-        return (*self._following(self.step, Segment.SYN_ACK, Segment.ACK), *used, *closed)
+        talk = Conversation().open()
+        opened = len(talk.said)
+        close(talk.exchange(prefix="later "), self.close)
+        return (
+            *steps_of(talk.said[1:opened], self.step, self.step),
+            *steps_of(talk.said[opened:], self.age, self.step),
+        )
 
     def is_later(self, step: LifeStep) -> bool:
         """Returns true for a frame of an older connection."""

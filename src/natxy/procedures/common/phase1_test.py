@@ -17,7 +17,7 @@ from natxy.engine.messages.results import Cause, TrialResult, Verdict
 from natxy.engine.simulation.engine import SimulatedEngine
 from natxy.events.listener import RunListener
 from natxy.events.trials import TrialFinished
-from natxy.plan.frames.forms import Segment
+from natxy.plan.frames.segments import Flags
 from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.resolve import resolve
 from natxy.plan.resolved_plan import ResolvedPlan
@@ -240,12 +240,12 @@ def test_one_failed_phase_1_among_tries_that_the_tester_spoilt_is_the_testers_li
 class _Steps(SimulatedEngine):
     """An engine that notes which segments of all connections are requested, and loses a frame of one kind."""
 
-    lossy: Segment | None = None
-    asked: ClassVar[list[Segment]] = []
+    lossy: Flags | None = None
+    asked: ClassVar[list[Flags]] = []
 
     def run_trial(self, request: TrialRequest, on_progress: OnProgress = None) -> TrialResult:
         asked = request.streams[0]
-        segment = asked.frame.segment if asked.frames == 100 else None
+        segment = asked.frame.segment.flags if asked.frame.segment and asked.frames == 100 else None
         if segment:
             self.asked.append(segment)
         found = super().run_trial(request, on_progress)
@@ -259,14 +259,14 @@ class _Steps(SimulatedEngine):
 @pytest.mark.parametrize(
     ("lossy", "passed"),
     [
-        (None, [Segment.SYN, Segment.SYN_ACK, Segment.ACK]),
-        (Segment.SYN, [Segment.SYN]),
-        (Segment.SYN_ACK, [Segment.SYN, Segment.SYN_ACK]),
-        (Segment.ACK, [Segment.SYN, Segment.SYN_ACK, Segment.ACK]),
+        (None, [Flags.SYN, Flags.SYN_ACK, Flags.ACK]),
+        (Flags.SYN, [Flags.SYN]),
+        (Flags.SYN_ACK, [Flags.SYN, Flags.SYN_ACK]),
+        (Flags.ACK, [Flags.SYN, Flags.SYN_ACK, Flags.ACK]),
     ],
 )
 def test_a_handshake_ends_with_the_first_step_that_fails(
-    lossy: Segment | None, passed: list[Segment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lossy: Flags | None, passed: list[Flags], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("natxy.testbeds.simulated.SimulatedEngine", _Steps)
     monkeypatch.setattr(_Steps, "lossy", lossy)

@@ -14,6 +14,7 @@ from natxy.engine.messages.requests import (
     FrameFormat,
     MappingFormat,
     PortField,
+    SegmentFormat,
     SoftwireFormat,
     StreamKind,
     StreamSpec,
@@ -23,7 +24,8 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Form, Protocol, Segment
+from natxy.plan.frames.forms import Form, Protocol, data_bytes_of, segment_frame
+from natxy.plan.frames.segments import ACK, REQUEST, RESPONSE, SYN, SYN_ACK, Segment, Sender
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
 from natxy.plan.model.addresses import LinkPair, MapDomain
@@ -91,7 +93,7 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
         source=Side.LEFT,
         pair=pair,
         role=StreamRole.PHASE1,
-        frame=_frame(experiment, Side.LEFT, Segment.SYN),
+        frame=_frame(experiment, Side.LEFT, SYN),
         rate_fps=rate_fps,
         frames=experiment.connections,
         flows=_flows(experiment, Side.LEFT),
@@ -104,20 +106,20 @@ def _initiator(experiment: Experiment, rate_fps: float, pair: int) -> StreamSpec
 def syn_ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the second segment of the handshake of each connection that `establish_request` makes."""
     limits = _limits_of_phase1(experiment, rate_fps / max(1, len(pairs)), Side.RIGHT)
-    return _over_each(experiment, rate_fps, seed, pairs, Segment.SYN_ACK, limits | {"name": "syn-ack"})
+    return _over_each(experiment, rate_fps, seed, pairs, SYN_ACK, limits | {"name": "syn-ack"})
 
 
 def ack_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests the last segment of the handshake of each connection that `establish_request` makes."""
     limits = _limits_of_phase1(experiment, rate_fps / max(1, len(pairs)), Side.LEFT)
-    return _over_each(experiment, rate_fps, seed, pairs, Segment.ACK, limits | {"name": "ack"})
+    return _over_each(experiment, rate_fps, seed, pairs, ACK, limits | {"name": "ack"})
 
 
 def validate_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: int) -> TrialRequest:
     """Requests a reply for each connection that `establish_request` makes; the pairs share the rate equally."""
     limits = _limits(experiment, rate_fps / max(1, len(pairs)), Side.RIGHT)
     own = limits | {"name": "validation", "role": StreamRole.VALIDATION}
-    return _over_each(experiment, rate_fps, seed, pairs, Segment.ANSWER, own)
+    return _over_each(experiment, rate_fps, seed, pairs, RESPONSE, own)
 
 
 def _over_each(
@@ -126,7 +128,7 @@ def _over_each(
     """Requests a frame over each connection, from the side that sends such a segment of TCP; `own` has further fields
     of the streams, with their name."""
     assert experiment.connections is not None
-    side = Side.LEFT if segment == Segment.ACK else Side.RIGHT
+    side = _side(segment.sender)
     streams = [
         StreamSpec(
             source=side,
@@ -171,7 +173,7 @@ def lives_request(experiment: Experiment, rate_fps: float, seed: int, *pairs: in
 
 def _live(experiment: Experiment, opening: StreamSpec, step: LifeStep) -> StreamSpec:
     """Returns the stream of a step in the lives of the connections that a stream opens."""
-    side = Side.LEFT if step.segment.of_initiator else Side.RIGHT
+    side = _side(step.sender)
     return StreamSpec(
         name=_named(step.name, opening.pair),
         source=side,
@@ -281,7 +283,7 @@ def _traffic(
         source=side,
         pair=number,
         kind=established if stateful else StreamKind.FLOWS,
-        frame=_frame(experiment, side, Segment.ACK if side == Side.LEFT else Segment.ANSWER),
+        frame=_frame(experiment, side, REQUEST if side == Side.LEFT else RESPONSE),
         rate_fps=rate_fps,
         frames=frames or max(1, round(rate_fps * duration_s)),
         start_s=start_s,
@@ -343,13 +345,18 @@ def _arrival(experiment: Experiment, sender: Side) -> Family | None:
     return None if left == right else right if sender == Side.LEFT else left
 
 
-def _frame(experiment: Experiment, side: Side, segment: Segment) -> FrameFormat:
-    """Returns what a side's frames look like; `segment` is that of TCP."""
+def _side(sender: Sender) -> Side:
+    return Side.LEFT if sender == Sender.INITIATOR else Side.RIGHT
+
+
+def _frame(experiment: Experiment, side: Side, segment: Segment | None) -> FrameFormat:
+    """Returns what a side's frames look like; those of TCP are such segments."""
     frames = experiment.frames_of_port(side.value)
     size = frames.sizes[0] if len(frames.sizes) == 1 else [*frames.sizes]
     plain = FrameFormat(form=frames.form, size=size, ttl=experiment.ttl, dont_fragment=experiment.dont_fragment)
     if frames.form == Form.TCP:
-        return plain.model_copy(update={"segment": segment})
+        assert segment is not None
+        return plain.model_copy(update=_of_segment(experiment, side, segment))
     update: dict[str, Any] = {"arrival_form": _arrival_form(experiment, side)}
     if softwire := experiment.softwire:
         subscribers = experiment.subscribers.bindings if experiment.subscribers else None
@@ -359,6 +366,21 @@ def _frame(experiment: Experiment, side: Side, segment: Segment) -> FrameFormat:
     if domain := experiment.map_domain:
         return plain.model_copy(update=update | {"mapping": _mapping(domain)})
     return plain
+
+
+def _of_segment(experiment: Experiment, side: Side, segment: Segment) -> dict[str, Any]:
+    """Returns what a side's frames have that are such segments of TCP."""
+    family = experiment.families_of_ports[0 if side == Side.LEFT else 1]
+    data_bytes = data_bytes_of(experiment.frames_of_port(side.value).sizes[0], family)
+    own = SegmentFormat(
+        sender=segment.sender,
+        flags=segment.flags,
+        sequence=segment.sequence.bytes(data_bytes),
+        acknowledged=segment.acknowledged.bytes(data_bytes),
+    )
+    if segment.has_data:
+        return {"segment": own}
+    return {"segment": own, "form": Form.TCP_OPTION, "size": segment_frame(family)}
 
 
 def _mapping(domain: MapDomain) -> MappingFormat:

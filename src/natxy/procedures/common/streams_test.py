@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natxy.engine.messages.common import Side, StreamRole
-from natxy.engine.messages.requests import PortField, StreamKind
+from natxy.engine.messages.requests import PortField, StreamKind, StreamSpec
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Form, Segment
+from natxy.plan.frames.forms import Form
 from natxy.plan.model.terms import Family, Order, Selection
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
@@ -49,31 +49,47 @@ def test_stateless_traffic_runs_both_ways_between_swapped_hosts() -> None:
     assert (reverse.flows.source_port.min, reverse.flows.source_port.max) == (1024, 65535)
 
 
+def segment(stream: StreamSpec) -> tuple[str, str, int, int]:
+    """Returns what a stream's segments are: sender, control bits, sequence number, acknowledged number."""
+    own = stream.frame.segment
+    assert own is not None
+    return own.sender.value, own.flags.value, own.sequence, own.acknowledged
+
+
 def test_segments_of_tcp_come_from_the_side_that_sends_them() -> None:
     stateless = experiment(protocol="tcp")
     assert stateless.frame_size == 76
-    assert [(s.frame.form, s.frame.segment) for s in traffic_request(stateless, 1000, seed=7).streams] == [
-        (Form.TCP, Segment.ACK), (Form.TCP, Segment.ANSWER),
+    assert [(s.frame.form, segment(s)) for s in traffic_request(stateless, 1000, seed=7).streams] == [
+        (Form.TCP, ("initiator", "PA", 1, 1)), (Form.TCP, ("responder", "PA", 1, 1)),
     ]  # fmt: skip
     nat = experiment(**NAT, protocol="tcp", family="ipv6")
     assert nat.frame_size == 96
-    for request, segment, kind in (
-        (establish_request, Segment.SYN, StreamKind.FLOWS),
-        (syn_ack_request, Segment.SYN_ACK, StreamKind.REPLIES),
-        (ack_request, Segment.ACK, StreamKind.CONNECTIONS),
-        (validate_request, Segment.ANSWER, StreamKind.REPLIES),
+    for request, expected, kind, form, size in (
+        (establish_request, ("initiator", "S", 0, 0), StreamKind.FLOWS, Form.TCP_OPTION, 106),
+        (syn_ack_request, ("responder", "SA", 0, 1), StreamKind.REPLIES, Form.TCP_OPTION, 106),
+        (ack_request, ("initiator", "A", 1, 1), StreamKind.CONNECTIONS, Form.TCP_OPTION, 106),
+        (validate_request, ("responder", "PA", 1, 1), StreamKind.REPLIES, Form.TCP, 96),
     ):
         (stream,) = request(nat, 1000, 7).streams
-        assert (stream.frame.segment, stream.kind, stream.frames) == (segment, kind, 60_000)
+        assert (segment(stream), stream.kind, stream.frames) == (expected, kind, 60_000)
+        assert (stream.frame.form, stream.frame.size) == (form, size)
 
 
 def test_each_connection_has_its_life_in_the_trial_that_opens_it() -> None:
-    own = NAT | {"procedure": {"name": "tcp-connection-rate", "step": 0.1, "close": "reset"}, "protocol": "tcp"}
+    procedure = {"name": "tcp-connection-rate", "step": 0.1, "close": "reset", "response": 2}
+    own = NAT | {"procedure": procedure, "protocol": "tcp", "frame_size": 158}
     opening, *steps = lives_request(experiment(**own), 1000, 7).streams
-    assert (opening.role, opening.frame.segment) == (StreamRole.PHASE1, Segment.SYN)
-    assert [step.frame.segment for step in steps] == [Segment.SYN_ACK, Segment.ACK, Segment.ANSWER, Segment.RESET]
-    assert [step.start_s for step in steps] == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    assert [step.kind for step in steps] == 2 * [StreamKind.REPLIES, StreamKind.CONNECTIONS]
+    assert (opening.role, segment(opening)) == (StreamRole.PHASE1, ("initiator", "S", 0, 0))
+    assert {step.name: segment(step) for step in steps} == {
+        "syn-ack": ("responder", "SA", 0, 1),
+        "ack": ("initiator", "A", 1, 1),
+        "request": ("initiator", "PA", 1, 1),
+        "response 1 of 2": ("responder", "PA", 1, 101),
+        "response 2 of 2": ("responder", "PA", 101, 101),
+        "reset": ("initiator", "RA", 101, 201),
+    }
+    assert [step.frame.size for step in steps] == [86, 86, 158, 158, 158, 86]
+    assert [step.start_s for step in steps] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     for step in steps:
         assert (step.rate_fps, step.frames, step.order) == (opening.rate_fps, opening.frames, Order.INCREASING)
         assert step.source == (Side.RIGHT if step.kind == StreamKind.REPLIES else Side.LEFT)
