@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/lives.hpp"
 #include "bench/task_bed.hpp"
 #include "flow/cycle.hpp"
 #include "port/eal.hpp"
@@ -204,6 +205,8 @@ void add_cases(std::map<std::string, Case>& cases, const std::string& family) {
   add("respond-100M", [](const Bed& bed) { return respond<F>(100'000'000, bed); });
   add("receive", [](const Bed& bed) { return receive<F>(nullptr, space_of<F>({true, true}), bed); });
   add("receive-learn-4M", [](const Bed& bed) { return learn<F>(4'000'000, bed); });
+  add("lives-4M", [](const Bed& bed) { return live<F>(4'000'000, bed); });
+  add("lives-100M", [](const Bed& bed) { return live<F>(100'000'000, bed); });
   const auto add_shape = [&](const std::string& what, const Shape& shape) {
     add("send-" + what, [shape](const Bed& bed) { return send<F>({true, true}, false, bed, shape); });
     add("receive-" + what, [shape](const Bed& bed) {

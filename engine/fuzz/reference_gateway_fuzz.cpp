@@ -15,6 +15,7 @@ static Gateway gateway_of(Mode mode) {
   settings.translation.pool = *parse_prefix(right_family(mode) == Family::ipv4 ? "198.19.0.0/30" : "2001:2::/126");
   settings.translation.prefix = parse_prefix("2001:2:0:64::/96");
   settings.translation.mappings = {{*parse_prefix("198.18.0.0/16"), *parse_prefix("2001:2:0:1::/112")}};
+  settings.truth.tcp = {.drop_syn_ack_every = 3, .reset_every = 3, .shift_sequence_every = 2};
   for (Faults& faults : settings.truth.faults) faults.corrupt_checksum_every = faults.wrong_port_every = 2;
   return {settings, Clock(1'000'000'000)};
 }

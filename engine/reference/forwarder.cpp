@@ -164,7 +164,8 @@ void Forwarder::take(Place place, rte_mbuf* buffer, std::uint64_t arrival) {
     rte_pktmbuf_free(buffer);
     return;
   }
-  if (!link_of(opposite(place)).neighbor_mac) {
+  const Place from = departure->back ? opposite(place) : place;
+  if (!link_of(opposite(from)).neighbor_mac) {
     counters.drop(Drop::no_neighbor);
     rte_pktmbuf_free(buffer);
     return;
@@ -173,10 +174,10 @@ void Forwarder::take(Place place, rte_mbuf* buffer, std::uint64_t arrival) {
   buffer->data_off = static_cast<std::uint16_t>(buffer->data_off + (departure->frame.data - data));
   buffer->data_len = static_cast<std::uint16_t>(departure->frame.length);
   buffer->pkt_len = buffer->data_len;
-  address(place, departure->frame.data);
+  address(from, departure->frame.data);
   rte_mempool* const buffers = buffer->pool;
-  depart(place, buffer, *departure);
-  if (!departure->second.empty()) depart_second(place, buffers, *departure);
+  depart(from, buffer, *departure);
+  if (!departure->second.empty()) depart_second(from, buffers, *departure);
 }
 
 /// Puts the Ethernet addresses of the other side's link into a frame.

@@ -176,6 +176,7 @@ TableTruth read_table(const Json& json) {
   if (reader.find("closed_lifetime_s") != nullptr) {
     table.closed_lifetime_s = reader.number("closed_lifetime_s", 0, kLongestLife_s);
   }
+  table.forgets_on_fin = reader.flag("forgets_on_fin", false);
   table.tear_down_rate_cps = read_rate(reader, "tear_down_rate_cps");
   table.clear_s = reader.number("clear_s", 0, 3600, 0);
   reader.finish();
@@ -268,6 +269,16 @@ Faults read_faults(const Json& json, const std::string& path) {
   return faults;
 }
 
+TcpFaults read_tcp(const Json& json, const std::string& path) {
+  FieldReader reader(json, path);
+  TcpFaults faults;
+  faults.drop_syn_ack_every = read_every(reader, "drop_syn_ack_every");
+  faults.reset_every = read_every(reader, "reset_every");
+  faults.shift_sequence_every = read_every(reader, "shift_sequence_every");
+  reader.finish();
+  return faults;
+}
+
 BindingTruth read_bindings(const Json& json, const std::string& path) {
   FieldReader reader(json, path);
   const BindingTruth bindings{reader.number("delay_s", 0, 3600, 0), reader.number("outage_s", 0, 3600, 0)};
@@ -293,6 +304,7 @@ Truth read_truth(const Json& json) {
   truth.rate.recovery_s = reader.number("recovery_s", 0, 3600, 0);
   if (const Json* outages = reader.find("outages")) truth.outages = read_outages(*outages, "truth.outages");
   if (const Json* bindings = reader.find("bindings")) truth.bindings = read_bindings(*bindings, "truth.bindings");
+  if (const Json* tcp = reader.find("tcp")) truth.tcp = read_tcp(*tcp, "truth.tcp");
   if (const Json* faults = reader.find("forward")) of(truth.faults, Side::left) = read_faults(*faults, "truth.forward");
   if (const Json* faults = reader.find("reverse")) {
     of(truth.faults, Side::right) = read_faults(*faults, "truth.reverse");

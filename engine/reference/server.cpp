@@ -34,6 +34,8 @@ Json write_counters(const Counters& counters, std::size_t delayed, std::uint64_t
           {"inner_fragmented", counters.inner_fragmented},
           {"outer_fragmented", counters.outer_fragmented},
           {"zero_checksum", counters.zero_checksum},
+          {"reset", counters.reset},
+          {"shifted_sequence", counters.shifted_sequence},
           {"missed", missed},
           {"dropped", std::move(dropped)}};
 }

@@ -25,6 +25,7 @@ pytestmark = [*needs.LAB, needs.REFERENCE, needs.cores(2)]
 # These cases count frames or connections at rates far below the limit of any machine.
 UNDISTURBED = {
     "duplicates", "wrong-ports", "wrong-checksums", "not-established", "stalled-tester",
+    "lost-syn-acks", "forgotten-at-fin", "answered-by-rst", "wrong-sequence",
     *(f"table-capacity-{policy}" for policy in TablePolicy),
     "first-range", "map-port-set",
     *(f"{end}-{fault}" for end in SoftwireEnd for fault in (*softwires.FAULTS, "zero-checksum")),

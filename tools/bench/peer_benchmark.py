@@ -68,6 +68,9 @@ COMPARED: Final = (
     Compared("send-enumerated", "txonly", 1.6),
     Compared("respond-4M", "txonly", 1.2),
     Compared("respond-100M", "txonly", 1.0),
+    # Every segment of a TCP connection's life is sent and received.
+    Compared("lives-4M", "txonly", 0.5),
+    Compared("lives-100M", "txonly", 0.5),
     Compared("receive", "rxonly", 0.8, endless),
     Compared("receive-learn-4M", "rxonly", 0.6, endless),
 )

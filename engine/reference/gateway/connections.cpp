@@ -2,6 +2,7 @@
 #include "reference/gateway/connections.hpp"
 
 #include "flow/mix.hpp"
+#include "form/segment.hpp"
 
 namespace natxy::reference {
 
@@ -18,6 +19,10 @@ std::optional<TokenBucket> bucket_of(const TableTruth& truth, const Clock& clock
 Lifetimes lifetimes_of(const TableTruth& truth, const Clock& clock) {
   Lifetimes lifetimes;
   if (truth.lifetime_s) lifetimes.idle = clock.ticks(*truth.lifetime_s);
+  if (truth.forgets_on_fin) {
+    lifetimes.closed = 0;
+    return lifetimes;
+  }
   lifetimes.closed = truth.closed_lifetime_s ? std::optional{clock.ticks(*truth.closed_lifetime_s)} : lifetimes.idle;
   return lifetimes;
 }
@@ -34,8 +39,9 @@ Connections::Connections(const Settings& settings, const Clock& clock)
       rate_{bucket_of(settings.table, clock)},
       without_state_{settings.table.without_state_every} {}
 
-std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, const Use& use,
+std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endpoint& remote, const Use& by,
                                                 Counters& counters, uint128 softwire) {
+  const Use use = as_seen(by);
   table_.expire(lifetimes_, use.now);
   if (const auto index = table_.find_left(host, remote, softwire); index != ConnectionTable::kNone) {
     table_.use(index, use);
@@ -56,12 +62,19 @@ std::variant<Endpoint, Drop> Connections::leave(const Endpoint& host, const Endp
   return *pool;
 }
 
-const Connection* Connections::enter(const Endpoint& pool, const Endpoint& remote, const Use& use) {
+const Connection* Connections::enter(const Endpoint& pool, const Endpoint& remote, const Use& by) {
+  const Use use = as_seen(by);
   table_.expire(lifetimes_, use.now);
   const auto index = table_.find_right(pool, remote);
   if (index == ConnectionTable::kNone) return nullptr;
   table_.use(index, use);
   return &table_.at(index);
+}
+
+/// Returns how the table sees a use: if it forgets connections at a FIN, as a reset.
+Use Connections::as_seen(Use use) const {
+  if (truth_.forgets_on_fin && (use.tcp_flags & kTcpFin) != 0) use.tcp_flags |= kTcpReset;
+  return use;
 }
 
 std::uint64_t Connections::frame_price() const {

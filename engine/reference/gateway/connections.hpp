@@ -22,11 +22,11 @@ class Connections {
   /// Translates a frame to the right: returns the pool endpoint that represents `host` towards `remote`, creating a
   /// connection if there is none, or the cause of a drop. Counts frames forwarded without a connection in `counters`.
   /// `softwire`: the subscriber's end of the softwire from which the frame came; 0 if it came from none.
-  std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, const Use& use, Counters& counters,
+  std::variant<Endpoint, Drop> leave(const Endpoint& host, const Endpoint& remote, const Use& by, Counters& counters,
                                      uint128 softwire = 0);
   /// Translates a frame to the left: returns the connection with the host that a frame from `remote` to `pool` is for;
   /// nullptr if there is none.
-  const Connection* enter(const Endpoint& pool, const Endpoint& remote, const Use& use);
+  const Connection* enter(const Endpoint& pool, const Endpoint& remote, const Use& by);
 
   [[nodiscard]] bool is_pool(const AnyAddress& address) const { return translation_.pool.contains(address); }
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
@@ -39,6 +39,7 @@ class Connections {
   void restart();
 
  private:
+  [[nodiscard]] Use as_seen(Use use) const;
   [[nodiscard]] std::optional<Endpoint> choose(const Endpoint& host, const Endpoint& remote, uint128 softwire);
   [[nodiscard]] std::optional<Drop> make_room();
 

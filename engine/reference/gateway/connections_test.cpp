@@ -212,8 +212,9 @@ TEST(Connections, ExpireWithoutAFrame) {
 
 /// Opens a connection of TCP and sends these flags over it, by turns from the left and from the right. Returns whether
 /// it is kept for longer than a closed one.
-bool outlives(std::initializer_list<std::uint8_t> flags) {
+bool outlives(std::initializer_list<std::uint8_t> flags, bool forgets_on_fin = false) {
   Nat nat(10);
+  nat.settings.table.forgets_on_fin = forgets_on_fin;
   nat.settings.table.lifetime_s = 100;
   nat.settings.table.closed_lifetime_s = 2;
   bool reply = false;
@@ -237,6 +238,8 @@ TEST(Connections, ThatAreClosedExpireSooner) {
   EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kAck}));
   EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kFin, kAck}));
   EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kFin, kFin}));
+  EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kAck}, true));
+  EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kFin}, true));
   EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kFin, kFin, kAck}));
   EXPECT_FALSE(outlives({kSyn, kSyn | kAck, kReset}));
   EXPECT_TRUE(outlives({kSyn, kSyn | kAck, kFin, kFin, kSyn}));

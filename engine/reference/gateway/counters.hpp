@@ -55,6 +55,8 @@ struct Counters {
   std::uint64_t inner_fragmented = 0;
   std::uint64_t outer_fragmented = 0;
   std::uint64_t zero_checksum = 0;
+  std::uint64_t reset = 0;  // SYNs answered by an RST
+  std::uint64_t shifted_sequence = 0;
   std::array<std::uint64_t, kDrops> dropped{};
 
   void drop(Drop cause) { ++dropped[static_cast<std::size_t>(cause)]; }

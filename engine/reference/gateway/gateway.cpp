@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "flow/mix.hpp"
+#include "form/segment.hpp"
 
 namespace natxy::reference {
 
@@ -55,6 +56,11 @@ std::optional<Departure> Gateway::forward(Side side, const Frame& frame, std::ui
   uint128 subscriber = 0;
   if (!cause && softwire_ && side == softwire_->side()) cause = softwire_->open(opened, subscriber);
   TransportPacket packet(opened);
+  if (!cause && refuses(side, packet)) {
+    ++counters.reset;
+    packet.refuse();
+    return Departure{.frame = packet.frame(), .second = {}, .due = now, .back = true};
+  }
   if (!cause) cause = pass(side, packet, arrival, subscriber);
   if (!cause) cause = unbound(side, packet, arrival);
   if (cause) {
@@ -85,11 +91,19 @@ void Gateway::begin_sequences() {
     softwire_.emplace(*settings_.softwire, address_on(side, settings_));
   }
   if (settings_.map) map_.emplace(*settings_.map);
+  tcp_ = TcpSequences{EveryNth(truth.tcp.drop_syn_ack_every), EveryNth(truth.tcp.reset_every),
+                      EveryNth(truth.tcp.shift_sequence_every)};
   for (const Side side : {Side::left, Side::right}) {
     Direction& direction = of(directions_, side);
     direction.rate = limit_of(truth.rate, clock_);
     direction.faults.emplace(of(truth.faults, side), mix(truth.seed + 2 * static_cast<std::uint64_t>(side)), clock_);
   }
+}
+
+/// Returns whether a SYN is answered instead of being forwarded.
+bool Gateway::refuses(Side side, const TransportPacket& packet) {
+  if (side != Side::left || packet.kind() != TransportPacket::Kind::plain) return false;
+  return packet.tcp_flags() == kTcpSyn && tcp_->reset.next();
 }
 
 /// Returns why no frame at all passes.
@@ -130,6 +144,7 @@ std::optional<Drop> Gateway::pass(Side side, TransportPacket& packet, std::uint6
     if (const auto cause = map_->open(packet)) return cause;
   }
   if (const auto cause = translate(side, packet, arrival, subscriber)) return cause;
+  if (packet.tcp_flags() == (kTcpSyn | kTcpAck) && tcp_->drop_syn_ack.next()) return Drop::loss;
   FaultSequences& faults = *of(directions_, side).faults;
   // Both sequences must advance with every frame.
   const bool lost = faults.loss.next();
@@ -220,6 +235,10 @@ Departure Gateway::depart(Side side, TransportPacket& packet, std::uint64_t now)
     (side == Side::left ? source : destination).port ^= 1;
     packet.rewrite(source, destination);
     ++direction.counters.wrong_port;
+  }
+  if (packet.tcp_flags() != 0 && tcp_->shift_sequence.next()) {
+    packet.shift_sequence();
+    ++direction.counters.shifted_sequence;
   }
   if (faults.corrupt.next()) {
     packet.spoil_checksum();

@@ -27,6 +27,7 @@ struct Departure {
   unsigned copies = 1;
   std::uint64_t behind = 0;  // how many later frames of its direction leave before it
   std::uint64_t due = 0;     // tick at which it leaves
+  bool back = false;         // to where it came from
 };
 
 /// Implements the gateway without its ports: rewrites frames and determines when they leave. All times are in ticks.
@@ -75,7 +76,15 @@ class Gateway {
     std::optional<FaultSequences> faults;
   };
 
+  /// Selects segments of TCP of both directions together.
+  struct TcpSequences {
+    EveryNth drop_syn_ack;
+    EveryNth reset;
+    EveryNth shift_sequence;
+  };
+
   void begin_sequences();
+  [[nodiscard]] bool refuses(Side side, const TransportPacket& packet);
   [[nodiscard]] std::optional<Drop> closed(std::uint64_t arrival);
   [[nodiscard]] std::optional<Drop> unbound(Side side, const TransportPacket& packet, std::uint64_t arrival) const;
   std::optional<Drop> pass(Side side, TransportPacket& packet, std::uint64_t arrival, uint128& subscriber);
@@ -97,6 +106,7 @@ class Gateway {
   Bindings bindings_;
   std::optional<SoftwireEnd> softwire_;
   std::optional<MapEnd> map_;
+  std::optional<TcpSequences> tcp_;
   std::uint64_t deaf_until_ = 0;
 };
 

@@ -219,6 +219,39 @@ TEST_F(GatewayTest, TranslatesTcpAsUdp) {
   EXPECT_EQ(look(*right), (Seen{FrameKind::test, "2001:2:0:64::c613:2 80 > 2001:2::2 5000", 63}));
 }
 
+TEST_F(GatewayTest, AnswersASynByAReset) {
+  settings.truth.tcp.reset_every = 2;
+  for (const bool refused : {false, true}) {
+    auto bytes = frame_bytes<Family::ipv4, Form::tcp_option>("198.18.0.2", 5000, "198.19.0.2", 80);
+    const auto departure = pass(Side::left, bytes);
+    ASSERT_TRUE(departure);
+    EXPECT_EQ(departure->back, refused);
+    EXPECT_EQ(look(*departure).kind, refused ? FrameKind::tcp : FrameKind::test);
+    if (!refused) continue;
+    ASSERT_EQ(departure->frame.length, 54U);
+    const std::uint8_t* frame = departure->frame.data;
+    EXPECT_EQ(load_be32(frame + 26), 0xC613'0002U);
+    EXPECT_EQ(load_be16(frame + 34), 80);
+    EXPECT_EQ(frame[47], 0x14);  // RST and ACK
+    EXPECT_TRUE(is_intact(checksum_of(frame + 14, 20)));
+    EXPECT_TRUE(is_intact(checksum_of(frame + 26, 28) + __builtin_bswap16(6) + __builtin_bswap16(20)));
+  }
+}
+
+TEST_F(GatewayTest, ShiftsSequenceNumbersAndLosesSynAcks) {
+  settings.truth.tcp = {.drop_syn_ack_every = 1, .shift_sequence_every = 1};
+  auto syn = frame_bytes<Family::ipv6, Form::tcp_option>("2001:2::2", 5000, "2001:2:0:8000::2", 80, 110);
+  const std::uint32_t before = load_be32(syn.data() + kGrowth + 58);
+  const auto departure = pass(Side::left, syn);
+  ASSERT_TRUE(departure);
+  EXPECT_EQ(load_be32(departure->frame.data + 58), before + 1);
+  EXPECT_EQ(look(*departure).kind, FrameKind::test);  // with a right checksum
+  auto syn_ack = frame_bytes<Family::ipv6, Form::tcp_option>("2001:2:0:8000::2", 80, "2001:2::2", 5000, 110);
+  syn_ack[kGrowth + 54 + 13] = kTcpSyn | kTcpAck;
+  EXPECT_FALSE(pass(Side::right, syn_ack));
+  EXPECT_EQ(dropped(Side::right, Drop::loss), 1U);
+}
+
 TEST_F(GatewayTest, AMissingIpv4ChecksumIsComputedForIpv6) {
   translate(Mode::nat46, "2001:2:0:8000::1/128");
   map("198.19.0.2/32", "2001:2:0:8000::2/128");

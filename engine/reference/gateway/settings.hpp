@@ -57,6 +57,7 @@ struct TableTruth {
   double flow_cost = 0;
   std::optional<double> lifetime_s;         // of an idle connection
   std::optional<double> closed_lifetime_s;  // of a TCP connection that both sides have closed, or one has reset
+  bool forgets_on_fin = false;              // at the first FIN of any side
   std::optional<double> tear_down_rate_cps;
   double clear_s = 0;
 };
@@ -111,6 +112,13 @@ struct OutageTruth {
   std::uint64_t duration_ns = 0;
 };
 
+/// Describes what goes wrong with segments of TCP alone.
+struct TcpFaults {
+  std::uint64_t drop_syn_ack_every = 0;
+  std::uint64_t reset_every = 0;           // of the SYNs from the left, which are answered by an RST
+  std::uint64_t shift_sequence_every = 0;  // whose sequence number is off by one
+};
+
 /// Describes how a core carries out a change of its subscribers' bindings.
 struct BindingTruth {
   double delay_s = 0;   // after which it is in force
@@ -122,6 +130,7 @@ struct Truth {
   RateTruth rate;
   OutageTruth outages;
   BindingTruth bindings;
+  TcpFaults tcp;
   BySide<Faults> faults;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "form/segment.hpp"
 #include "packet/bytes.hpp"
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
@@ -121,12 +122,39 @@ void TransportPacket::translate(const Endpoint& source, const Endpoint& destinat
   if (family_ == Family::ipv4) store_raw(ip_ + 10, ip_checksum(checksum_of(ip_, kIpv4Bytes)));
   if (unsummed) {
     // IPv6 requires the checksum that was optional in IPv4 (RFC 7915 §4.5).
-    const std::uint64_t pseudo = pseudo_sum() - checksum_of(transport_, 4) + __builtin_bswap16(transport_bytes_) +
-                                 __builtin_bswap16(std::uint16_t{number_of(protocol_)});
+    const std::uint64_t pseudo = pseudo_sum() - checksum_of(transport_, 4) + length_sum();
     store_raw(checksum(), udp_checksum(pseudo + checksum_of(transport_, transport_bytes_)));
   } else {
     update_checksum(before);
   }
+}
+
+void TransportPacket::shift_sequence() {
+  std::uint8_t* sequence = transport_ + 4;
+  const std::uint64_t before = checksum_of(sequence, 4);
+  store_be32(sequence, load_be32(sequence) + 1);
+  store_raw(checksum(), updated(load_raw<std::uint16_t>(checksum()), before, checksum_of(sequence, 4)));
+}
+
+void TransportPacket::refuse() {
+  const Endpoint sender = source();
+  const std::uint32_t next = load_be32(transport_ + 4) + 1;
+  put_endpoints(destination(), sender);
+  std::fill_n(transport_ + 4, kTcpBytes - 4, std::uint8_t{0});
+  store_be32(transport_ + 8, next);
+  transport_[12] = kTcpBytes / 4 << 4;
+  transport_[13] = kTcpReset | kTcpAck;
+  transport_bytes_ = kTcpBytes;
+  frame_.length = static_cast<std::size_t>(transport_ - frame_.data) + kTcpBytes;
+  if (family_ == Family::ipv4) {
+    store_be16(ip_ + 2, static_cast<std::uint16_t>(frame_.length - kEthernetBytes));
+    store_be16(ip_ + 10, 0);
+    store_raw(ip_ + 10, ip_checksum(checksum_of(ip_, kIpv4Bytes)));
+  } else {
+    store_be16(ip_ + 4, static_cast<std::uint16_t>(frame_.length - kEthernetBytes - kIpv6Bytes));
+  }
+  const std::uint64_t pseudo = pseudo_sum() - checksum_of(transport_, 4) + length_sum();
+  store_raw(checksum(), ip_checksum(pseudo + checksum_of(transport_, transport_bytes_)));
 }
 
 void TransportPacket::spoil_checksum() {
@@ -147,6 +175,10 @@ bool TransportPacket::lacks_checksum() const {
 std::uint64_t TransportPacket::pseudo_sum() const {
   const std::uint64_t addresses = family_ == Family::ipv4 ? checksum_of(ip_ + 12, 8) : checksum_of(ip_ + 8, 32);
   return addresses + checksum_of(transport_, 4);
+}
+
+std::uint64_t TransportPacket::length_sum() const {
+  return std::uint64_t{__builtin_bswap16(transport_bytes_)} + __builtin_bswap16(std::uint16_t{number_of(protocol_)});
 }
 
 void TransportPacket::put_endpoints(const Endpoint& source, const Endpoint& destination) {

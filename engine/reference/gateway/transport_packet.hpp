@@ -45,6 +45,10 @@ class TransportPacket {
   void rewrite(const Endpoint& source, const Endpoint& destination);
   /// Translates the packet to the other family, with endpoints of that family (RFC 7915 §4.1, §5.1). `frame()` changes.
   void translate(const Endpoint& source, const Endpoint& destination);
+  /// Adds one to the sequence number of a TCP segment.
+  void shift_sequence();
+  /// Replaces a SYN by the RST with which a host refuses it, back to its sender (RFC 9293 §3.5.2). `frame()` changes.
+  void refuse();
   /// Makes the checksum of the datagram or segment wrong.
   void spoil_checksum();
   /// Makes that checksum 0, which means for UDP over IPv4 that there is none, and otherwise is wrong.
@@ -53,6 +57,8 @@ class TransportPacket {
  private:
   [[nodiscard]] bool lacks_checksum() const;
   [[nodiscard]] std::uint64_t pseudo_sum() const;
+  /// Returns the sum of what the checksum covers besides the addresses, ports, and the bytes behind the ports.
+  [[nodiscard]] std::uint64_t length_sum() const;
   void put_endpoints(const Endpoint& source, const Endpoint& destination);
   void update_checksum(std::uint64_t sum_before);
   [[nodiscard]] std::uint8_t* checksum() const { return transport_ + checksum_at(protocol_); }

@@ -25,6 +25,7 @@ _FOREIGN: Final = {
     "ipv6_fragment": "fragments of IPv6",
     "wrong_mapping": "frames with another's mapped address",
     "not_mapped": "frames that are not mapped",
+    "tcp": "segments that the tester did not send",
 }
 COUNTS: Final = {
     **_FOREIGN,

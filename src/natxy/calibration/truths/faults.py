@@ -53,12 +53,45 @@ def faults(scale: Scale) -> Iterator[Case]:
             (TrialKind.VALIDATE, "lost"): exactly(scale.connections // LOST_EVERY),
         },
     )  # fmt: skip
+    yield from _of_tcp(scale, frames)
     yield Case(
         "stalled-tester", "Tester stopped during a trial",
         # The buffer is too small for the burst of frames that became due in the meantime.
         {"max_rate": 2 * scale.delays_fps, "buffer_frames": round(scale.delays_fps * STALL_S / 10)},
         _at(scale.delays_fps) | {"max_invalid": 2, "timing": {"trial": 6 * STALL_S}},
         stalled=True,
+    )  # fmt: skip
+
+
+def _of_tcp(scale: Scale, frames: int) -> Iterator[Case]:
+    """Each fault is lost segments of one step, but a wrong sequence number, which makes a segment corrupt."""
+    rate_cps, connections = scale.connections_cps, scale.connections
+    lives: dict[str, Any] = {
+        "procedure": "tcp-connection-rate", "protocol": "tcp", "connections": connections,
+        "search": {"min_rate": rate_cps / 10, "max_rate": rate_cps / 10},
+    }  # fmt: skip
+    lost = connections // LOST_EVERY
+    yield Case(
+        "lost-syn-acks", "SYN-ACKs lost", {"mode": "nat", "tcp": {"drop_syn_ack_every": LOST_EVERY}}, lives,
+        counts={(TrialKind.LIVES, "lost"): exactly(lost)},
+    )  # fmt: skip
+    yield Case(
+        "forgotten-at-fin", "Connections forgotten at the first FIN", {"mode": "nat", "forgets_on_fin": True}, lives,
+        counts={(TrialKind.LIVES, "lost"): exactly(connections)},
+    )  # fmt: skip
+    yield Case(
+        "answered-by-rst", "SYNs answered by an RST", {"mode": "nat", "tcp": {"reset_every": LOST_EVERY}},
+        lives | {"procedure": "connection-rate"},
+        counts={(TrialKind.PHASE1, "lost"): exactly(lost), (TrialKind.PHASE1, "tcp"): exactly(lost)},
+    )  # fmt: skip
+    wrong = frames // WRONG_EVERY
+    yield Case(
+        "wrong-sequence", "Sequence numbers off by one", {"tcp": {"shift_sequence_every": WRONG_EVERY}},
+        _at(scale.delays_fps) | {"protocol": "tcp"},
+        counts={
+            (TrialKind.TRAFFIC, "corrupt"): _of_both(wrong),
+            (TrialKind.TRAFFIC, "received"): _of_both(frames - wrong),
+        },
     )  # fmt: skip
 
 

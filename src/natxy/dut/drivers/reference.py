@@ -33,6 +33,7 @@ from natxy.engine.messages.reference import (
     GatewayRestart,
     GatewaySoftwire,
     GatewayTable,
+    GatewayTcpFaults,
     GatewayTranslation,
     GatewayTruth,
     ShareOfDelays,
@@ -188,6 +189,7 @@ def gateway_of(config: ReferenceConfig, addresses: AddressPlan) -> GatewayApply:
             recovery_s=config.recovery_time,
             outages=_outages(config.outages) if config.outages else None,
             bindings=BindingTruth(delay_s=config.binding_delay, outage_s=config.binding_outage),
+            tcp=GatewayTcpFaults(**dict(config.tcp)),
             forward=_faults(config.forward),
             reverse=_faults(config.reverse),
         ),
@@ -254,6 +256,7 @@ def _table(config: ReferenceConfig) -> GatewayTable:
         flow_cost=config.flow_cost,
         lifetime_s=config.lifetime,
         closed_lifetime_s=config.closed_lifetime,
+        forgets_on_fin=config.forgets_on_fin,
     )
 
 

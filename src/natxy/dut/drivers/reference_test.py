@@ -89,6 +89,8 @@ def test_every_limit_and_fault_is_requested() -> None:
             "flow_cost": 0.5,
             "lifetime": 30,
             "closed_lifetime": 2,
+            "forgets_on_fin": True,
+            "tcp": {"drop_syn_ack_every": 5, "reset_every": 6, "shift_sequence_every": 7},
             "port_choice": "random",
             "forward": faults,
         }
@@ -97,12 +99,13 @@ def test_every_limit_and_fault_is_requested() -> None:
     assert request["table"] == {
         "capacity": 5000, "when_full": "lru", "max_connection_rate_cps": 10_000, "connection_burst": 9,
         "without_state_every": 11, "tear_down_rate_cps": 1e6, "clear_s": 0.005, "flow_cost": 0.5,
-        "lifetime_s": 30, "closed_lifetime_s": 2,
+        "lifetime_s": 30, "closed_lifetime_s": 2, "forgets_on_fin": True,
     }  # fmt: skip
     truth = request["truth"]
     assert (truth["seed"], truth["max_rate_fps"], truth["rate_scope"]) == (7, 100_000, "direction")
     assert (truth["buffer_frames"], truth["recovery_s"]) == (50, 0.02)
     assert truth["outages"] == {"every_ns": 500_000_000, "duration_ns": 6_000_000}
+    assert truth["tcp"] == {"drop_syn_ack_every": 5, "reset_every": 6, "shift_sequence_every": 7}
     assert truth["bindings"] == {"delay_s": 0.007, "outage_s": 0.008}
     assert truth["forward"] == faults | {
         "delay": [

@@ -59,7 +59,8 @@ class GatewayTranslation(Message):
 
 class GatewayTable(Message):
     """The connection table. `closed_lifetime_s` is the lifetime of TCP connections that both sides have closed, or one
-    has reset; by default it is `lifetime_s`. Without that, connections stay."""
+    has reset; by default it is `lifetime_s`. Without that, connections stay. With `forgets_on_fin`, the first FIN of
+    either side ends one at once."""
 
     capacity: Annotated[int, Field(ge=1)]
     when_full: TablePolicy
@@ -71,6 +72,7 @@ class GatewayTable(Message):
     flow_cost: float = 0.0
     lifetime_s: float | None = None
     closed_lifetime_s: float | None = None
+    forgets_on_fin: bool = False
 
 
 class GatewaySoftwire(Message):
@@ -122,6 +124,14 @@ class DirectionFaults(Message):
     zero_checksum_every: int | None = None
 
 
+class GatewayTcpFaults(Message):
+    """The faults of TCP alone; the fields of the plan's `TcpFaults`."""
+
+    drop_syn_ack_every: int | None = None
+    reset_every: int | None = None
+    shift_sequence_every: int | None = None
+
+
 class GatewayOutages(Message):
     every_ns: int
     duration_ns: int
@@ -140,6 +150,7 @@ class GatewayTruth(Message):
     recovery_s: float
     outages: GatewayOutages | None = None
     bindings: BindingTruth | None = None
+    tcp: GatewayTcpFaults = GatewayTcpFaults()
     forward: DirectionFaults
     reverse: DirectionFaults
 

@@ -114,6 +114,17 @@ class Faults(PlanModel):
         return self
 
 
+class TcpFaults(PlanModel):
+    """Faults of TCP alone, of both directions together."""
+
+    drop_syn_ack_every: Count | None = None
+    """Every n-th SYN-ACK is lost."""
+    reset_every: Count | None = None
+    """Every n-th SYN from the left is answered by an RST, and not forwarded."""
+    shift_sequence_every: Count | None = None
+    """Every n-th segment leaves with a sequence number that is off by one, and a right checksum."""
+
+
 class Outages(PlanModel):
     """Times at random, independent of each other, in which all frames are lost but those of ARP and NDP."""
 
@@ -179,12 +190,16 @@ class ReferenceConfig(LimitsModel):
     """The frame of every n-th new connection is forwarded, but no state is kept."""
     closed_lifetime: Duration | None = None
     """Time after which a TCP connection expires that both sides have closed, or one has reset; default: `lifetime`."""
+    forgets_on_fin: bool = False
+    """A TCP connection is gone with its first FIN."""
     port_choice: PortChoice = PortChoice.PRESERVE
     """Port of a new connection: `preserve`, the host's own if it is free, or `random`."""
     port_set: PortSetModel | None = None
     """Ports that NAT gives, each of them, as the customer's end of lw4o6, MAP-E or MAP-T; default: 1024 to 65535."""
     first_range_only: bool = False
     """NAT gives only the ports of the set's first range."""
+    tcp: TcpFaults = TcpFaults()
+    """Faults of TCP alone."""
     forward: Faults = Faults()
     """Faults from left to right."""
     reverse: Faults = Faults()
