@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import pytest
 from scapy.layers.inet import TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
+from scapy.utils import wrpcap
 
 from natxy.engine.messages.results import Verdict
 from natxy.plan.experiment import Experiment
@@ -107,6 +109,41 @@ def acknowledges_what_was_sent(life: list[Packet], senders: list[str]) -> None:
         data_bytes = FRAME_SIZE - 58 - 20 * (IPv6 in segment) if "P" in str(tcp.flags) else 0
         assert len(tcp.payload) == data_bytes
         expected[left] += data_bytes + ("S" in str(tcp.flags)) + ("F" in str(tcp.flags))
+
+
+@needs.programs("tshark")
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@repeated
+def test_tshark_finds_nothing_odd_on_either_side_of_the_nat(family: str, tmp_path: Path) -> None:
+    experiment = lives("initiator", family)
+    with set_up(experiment, tmp_path) as (lab, gateway, engine):
+        gateway.clear()
+        namespace = lab.dut_namespaces[0]
+        with (
+            captured(namespace, lab.interfaces.left, Direction.BOTH) as left,
+            captured(namespace, lab.interfaces.right, Direction.BOTH) as right,
+        ):
+            result = engine.run_trial(patiently(lives_request(experiment, 1000.0, 7)))
+        all_arrived(result)
+    for side in (left, right):
+        all_captured(side, len(LIVES["initiator"]) * CONNECTIONS)
+        assert judged_by_tshark(side, tmp_path / "side.pcap", "tcp.connection.fin") == 2 * CONNECTIONS
+        odd = "tcp.analysis.flags || tcp.checksum.status != good || ip.checksum.status == bad || _ws.malformed"
+        assert judged_by_tshark(side, tmp_path / "side.pcap", odd) == 0
+        # Had the gateway lost the data of one side, tshark would miss them.
+        without = [frame for frame in side if str(frame[TCP].flags) != "PA"]
+        assert judged_by_tshark(without, tmp_path / "side.pcap", "tcp.analysis.ack_lost_segment") > 0
+
+
+def judged_by_tshark(frames: list[Packet], file: Path, display_filter: str) -> int:
+    """Returns how many of the frames tshark finds to be such, in the order in which they were sent."""
+    wrpcap(str(file), frames)
+    preferences = ("tcp.check_checksum", "ip.check_checksum", "tcp.analyze_sequence_numbers")
+    given = [argument for each in preferences for argument in ("-o", f"{each}:TRUE")]
+    found = subprocess.run(
+        ["tshark", "-r", file, *given, "-Y", display_filter], capture_output=True, text=True, check=True
+    )
+    return len(found.stdout.splitlines())
 
 
 def test_steps_follow_each_other_at_their_ages() -> None:

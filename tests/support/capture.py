@@ -28,10 +28,11 @@ PATIENCE_S: Final = 5.0
 
 
 class Direction(Enum):
-    """Selects the frames that an interface receives, or those that it sends."""
+    """Selects the frames that an interface receives, those that it sends, or both."""
 
     IN = "in"
     OUT = "out"
+    BOTH = "both"
 
 
 @contextmanager
@@ -70,5 +71,5 @@ def captured(namespace: str, interface: str, direction: Direction, *, at_least: 
             data, address = capture.recvfrom(65535)
             own = Direction.OUT if address[2] == socket.PACKET_OUTGOING else Direction.IN
             frame = Ether(data)
-            if own == direction and (UDP in frame or TCP in frame):
+            if direction in (own, Direction.BOTH) and (UDP in frame or TCP in frame):
                 frames.append(frame)

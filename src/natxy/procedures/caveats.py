@@ -29,13 +29,13 @@ RFC_NETWORKS: Final = 256
 _SHORT_S: Final = 1.0
 
 _OF_LIVES: Final = (
-    "The segments of a connection follow each other at fixed times, each carries data, and no segment is sent again: a "
+    "The segments of a connection follow each other at fixed times, and no segment is sent again: a "
     "host with a TCP of its own answers as soon as it can."
 )
 _OF_PROTOCOL: Final = {
     Protocol.UDP: "Connections are UDP, and results need not carry over to TCP.",
-    Protocol.TCP: "All connections take a step of TCP's handshake before any takes the next, every segment carries "
-    "data, and no segment is sent again: hosts with a TCP of their own mix the steps.",
+    Protocol.TCP: "All connections take a step of TCP's handshake before any takes the next, and no segment is sent "
+    "again: hosts with a TCP of their own mix the steps.",
 }
 
 

@@ -38,7 +38,8 @@ class Churn(Procedure[ChurnConfig]):
         rate_fps = found.figures["rate"]
         passed = _passed_at(repetition.trials, rate_fps)
         steady = self._steady(repetition.experiment, passed) if passed else dict.fromkeys(self._further())
-        return replace(found, figures={**found.figures, **steady})
+        loss = self._loss(repetition.experiment, _failed_above(repetition.trials, rate_fps))
+        return replace(found, figures={**found.figures, **steady, **loss})
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return _trial_s(experiment)
@@ -58,8 +59,7 @@ class Churn(Procedure[ChurnConfig]):
         """Returns what a trial that passed says of the table, and of frames of new and old connections."""
         assert experiment.connections is not None
         connections = experiment.pair_count * experiment.connections
-        later = tuple(step.name for step in self.config.life(experiment.protocol) if self.config.is_later(step))
-        old = [stream for stream in passed.result.streams if stream.name.startswith(later)]
+        old = [stream for stream in passed.result.streams if stream.name.startswith(self._later(experiment))]
         new = [stream for stream in passed.result.streams if stream.role == StreamRole.PHASE1]
         counts = passed.dut_counts
         return {
@@ -68,6 +68,31 @@ class Churn(Procedure[ChurnConfig]):
             "delay_new": _delay_ns(new),
             "delay_old": _delay_ns(old),
         }
+
+    def _later(self, experiment: Experiment) -> tuple[str, ...]:
+        """Returns the names of the steps of older connections."""
+        return tuple(step.name for step in self.config.life(experiment.protocol) if self.config.is_later(step))
+
+    def _loss(self, experiment: Experiment, failed: TrialRecord | None) -> dict[str, float | None]:
+        """Returns which share of the frames of new and of older connections a trial lost, in percent."""
+        if failed is None:
+            return {"loss_new": None, "loss_old": None}
+        later = self._later(experiment)
+        old = [stream for stream in failed.result.streams if stream.name.startswith(later)]
+        new = [stream for stream in failed.result.streams if not stream.name.startswith(later)]
+        return {"loss_new": _loss_percent(new), "loss_old": _loss_percent(old)}
+
+
+def _loss_percent(streams: Sequence[StreamResult]) -> float:
+    """Returns the share of the planned frames that did not arrive."""
+    planned = sum(stream.planned for stream in streams)
+    return 100 * (planned - sum(stream.received for stream in streams)) / planned
+
+
+def _failed_above(trials: Sequence[TrialRecord], rate_fps: float | None) -> TrialRecord | None:
+    """Returns the trial that failed at the lowest rate above `rate_fps`, the first such one."""
+    failed = [trial for trial in trials if trial.verdict == Verdict.FAIL and trial.step_rate > (rate_fps or 0.0)]
+    return min(failed, key=lambda trial: trial.step_rate, default=None)
 
 
 def _passed_at(trials: Sequence[TrialRecord], rate_fps: float | None) -> TrialRecord | None:

@@ -53,7 +53,7 @@ LESS_IS_BETTER = {
         "new_whole",
     },
     "port-set": {"outside"},
-    "churn": {"delay_new", "delay_old"},
+    "churn": {"delay_new", "delay_old", "loss_new", "loss_old"},
     "fill": {"refused", "forgotten", "delay_10", "delay_50", "delay_90", "delay_99"},
     "tcp-goodput": {"retransmits"},
     "dns64-rate": {"delay_median", "delay_p99"},

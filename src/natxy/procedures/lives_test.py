@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+from natxy.events.listener import RunListener
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
+from natxy.results.reader import RunReader
+from natxy.run.run import run_plan
+
+RATE_CPS, LEAST_CPS, MOST_CPS = 10_000, 8_000, 16_000
+
+
+def losses(folder: Path, most_cps: int) -> tuple[float | None, float | None]:
+    """Returns which share of the frames of new and of older connections were lost where a search of two steps failed,
+    in percent. The gateway makes a number of connections a second."""
+    experiment = {
+        "name": "churn",
+        "gateway": {"driver": "simulated", "connection_rate_fps": RATE_CPS},
+        "procedure": {"name": "churn", "step": 0.001, "age": 0.005},
+        "connections": 40_000,
+        "search": {"kind": "binary", "min_rate": LEAST_CPS, "max_rate": most_cps, "error": most_cps},
+    }
+    head = {"name": "p", "repeat": 1, "timing": "lab", "testbed": {"kind": "simulated"}}
+    plan = resolve(Plan.model_validate(head | {"experiments": [experiment]}))
+    assert run_plan(plan, folder / "run", RunListener()) == 0
+    [repetition] = RunReader(folder / "run").run.experiments[0].repetitions
+    return repetition.figures["loss_new"], repetition.figures["loss_old"]
+
+
+def test_losses_of_new_and_of_older_connections_are_told_apart(tmp_path: Path) -> None:
+    new, old = losses(tmp_path, MOST_CPS)
+    assert new is not None
+    assert old is not None
+    # The gateway makes too few connections; what it has made, it keeps.
+    assert 0 < new <= old < 100
+
+
+def test_a_search_without_a_failure_shows_no_loss(tmp_path: Path) -> None:
+    assert losses(tmp_path, LEAST_CPS) == (None, None)
