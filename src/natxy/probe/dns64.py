@@ -4,30 +4,20 @@ none."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from natxy.engine.interface import Engine
 from natxy.engine.messages.results import StreamResult
 from natxy.errors import DutError
 from natxy.plan.experiment import Experiment
-from natxy.procedures.common.queries import queries_of, queries_request
-
-_QUERIES: Final = 20
-_RATE_QPS: Final = 100.0
-# The first queries may wait while a server looks for the authority.
-_ATTEMPTS: Final = 3
-_SEED: Final = 6147
+from natxy.procedures.common.queries import greet
 
 
 def check_answers(engine: Engine, experiment: Experiment) -> None:
     """Raises DutError if the server answers no query rightly, with what it answered and asked instead."""
-    queries = queries_of(experiment)
-    for _ in range(_ATTEMPTS):
-        request = queries_request(experiment, queries, _RATE_QPS, _SEED, frames=_QUERIES)
-        [found] = engine.run_trial(request).streams
-        if found.received:
-            return
-    raise DutError(f"{experiment.gateway.title} answered none of {_QUERIES} queries rightly: {_instead(found)}")
+    found = greet(engine, experiment)
+    if not found.received:
+        raise DutError(
+            f"{experiment.gateway.title} answered none of {found.planned} queries rightly: {_instead(found)}"
+        )
 
 
 def _instead(found: StreamResult) -> str:

@@ -19,7 +19,7 @@ from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures.dns64_rate import TIMEOUT_S, Dns64RateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
-from natxy.procedures.common.queries import CACHED_NAMES, queries_of, queries_request
+from natxy.procedures.common.queries import CACHED_NAMES, greet, queries_of, queries_request
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_rate, timed
 from natxy.procedures.common.traffic import beginning
@@ -75,8 +75,9 @@ class Dns64Rate(Procedure[Dns64RateConfig]):
         return [departure(f"The rate of a DNS64 server is measured {repeat.text}; {asked}.")]
 
     def _ask(self, repetition: Repetition, attempt: Attempt) -> TrialResult:
-        """Runs one trial at the attempt's rate. Before it come the warm-up, if the timing has one, which fills the
-        server's cache, and then the names of the cached share."""
+        """Runs one trial at the attempt's rate, of a server that has just started. Before it come a few queries, so
+        that the server has found the authority; the warm-up, if the timing has one, which fills the server's cache; and
+        the names of the cached share."""
         experiment = timed(repetition.experiment, attempt)
         shares = {"cached_percent": self.config.cached_percent, "aaaa_percent": self.config.aaaa_percent}
         queries = queries_of(experiment, **shares)
@@ -90,6 +91,9 @@ class Dns64Rate(Procedure[Dns64RateConfig]):
             return repetition.engine.run_trial(request(seed), on_progress)
 
         def before(seed: int) -> None:
+            with repetition.gateway() as gateway:
+                gateway.clear()
+            greet(repetition.engine, experiment)
             if warm_up_s := experiment.timing.warm_up:
                 repetition.engine.run_trial(beginning(request(seed), warm_up_s))
             if queries.cached_percent:

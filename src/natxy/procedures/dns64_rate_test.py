@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from natxy.dut.drivers.simulated import SimulatedGateway
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import TrialResult
 from natxy.engine.simulation.engine import SimulatedEngine
@@ -46,7 +47,8 @@ def test_names_of_the_cached_share_are_asked_for_before_each_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = asked(tmp_path, monkeypatch, cached_percent=20, aaaa_percent=40)
-    filling, trials = requests[::2], requests[1::2]
+    assert len(requests) % 3 == 0
+    filling, trials = requests[1::3], requests[2::3]
     assert len(filling) == len(trials) > 3
     for each, cached in ((filling, 100), (trials, 20)):
         shares = {(request.streams[0].queries.cached_percent, request.streams[0].queries.aaaa_percent)
@@ -57,8 +59,8 @@ def test_names_of_the_cached_share_are_asked_for_before_each_trial(
 
 def test_a_warm_up_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = asked(tmp_path, monkeypatch, timing={"drain": "1s", "warm_up": "2s"}, cached_percent=20)
-    assert len(requests) % 3 == 0
-    for warm_up, filling, trial in zip(requests[::3], requests[1::3], requests[2::3], strict=True):
+    assert len(requests) % 4 == 0
+    for warm_up, filling, trial in zip(requests[1::4], requests[2::4], requests[3::4], strict=True):
         assert warm_up.streams[0].frames == round(2 * trial.streams[0].rate_fps)
         assert filling.streams[0].frames == 1009
 
@@ -67,6 +69,24 @@ def test_without_a_cached_share_no_cache_is_filled(tmp_path: Path, monkeypatch: 
     requests = asked(tmp_path, monkeypatch)
     assert {request.streams[0].queries.cached_percent for request in requests if request.streams[0].queries} == {0}
     assert {request.streams[0].frames for request in requests}.isdisjoint({1009})
+
+
+def test_each_trial_is_of_a_server_that_has_just_started_and_found_the_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(SimulatedGateway, "clear", lambda _: done.append("started"))
+    run_trial = SimulatedEngine.run_trial
+
+    def recorded(self: SimulatedEngine, request: TrialRequest, *more: Any) -> TrialResult:
+        done.append(request.streams[0].frames)
+        return run_trial(self, request, *more)
+
+    monkeypatch.setattr(SimulatedEngine, "run_trial", recorded)
+    assert run_plan(plan_of("dns64-rate", {}, phase2=False), tmp_path / "run", RunListener()) == 0
+    assert len(done) > 9
+    assert set(done[::3]) == {"started"}
+    assert set(done[1::3]) == {20}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ def test_servers_can_be_asked(gateway: Any) -> None:
 def test_a_server_of_ones_own_commands_needs_its_prefix() -> None:
     gateway = {"driver": "command", "apply": [["coredns"]], "dns64": "2001:2:0:64::/96"}
     assert str(experiment_of(gateway=gateway).gateway.dns64_prefix) == "2001:2:0:64::/96"
+    # By which its cache is emptied.
+    assert experiment_of(gateway=gateway | {"clear": [["flush"]]}).gateway.dns64_prefix
+    with pytest.raises(ValueError, match="need `stateful: true`"):
+        experiment_of(gateway=gateway | {"count": ["count"]})
     with pytest.raises(PlanProblems, match="command is none; choose unbound"):
         experiment_of(gateway={"driver": "command", "apply": [["coredns"]]})
 

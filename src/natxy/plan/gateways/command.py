@@ -73,7 +73,7 @@ class CommandConfig(GatewayModel):
     """Command that fails once the gateway is gone, run after every trial; by default the interfaces and processes that
     `apply` made are looked for."""
     clear: list[Command] = Field(default=[])
-    """Commands that empty the connection tracking table."""
+    """Commands that empty the connection tracking table, or the cache of a DNS64 server."""
     count: Command | None = None
     """Command that prints the number of connections; the first number printed counts."""
     restart: list[Command] = Field(default=[])
@@ -97,7 +97,7 @@ class CommandConfig(GatewayModel):
     def _clears_what_it_keeps(self) -> CommandConfig:
         if self.stateful and not self.clear:
             raise ValueError("a stateful gateway needs `clear`: natxy empties the table before every trial")
-        if not self.stateful and (self.clear or self.count):
+        if not self.stateful and (self.count or (self.clear and not self.dns64)):
             raise ValueError("`clear` and `count` need `stateful: true`; add it, or remove them")
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from natxy.engine.interface import Engine
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import (
     AddressField,
@@ -15,18 +16,26 @@ from natxy.engine.messages.requests import (
     StreamSpec,
     TrialRequest,
 )
+from natxy.engine.messages.results import StreamResult
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.addresses import WELL_KNOWN_PREFIX
 from natxy.procedures.common.streams import allowed_backlog_s, request_of, tolerated
 
 CACHED_NAMES: Final = 1009
 """The names that the engine asks for again and again, where a share of the queries is for these."""
 
 
+_GREETINGS: Final = 20
+_GREETINGS_QPS: Final = 100.0
+# The first queries may wait while a server looks for the authority.
+_ATTEMPTS: Final = 3
+_SEED: Final = 6147
+
+
 def queries_of(experiment: Experiment, **shares: int) -> Queries:
-    """Returns queries to the experiment's DNS64 server; `shares` are of its names and queries."""
-    prefix = experiment.gateway.dns64_prefix
-    assert prefix, "the plan's checks refuse a gateway that is no DNS64 server"
-    return Queries(prefix=prefix, **shares)
+    """Returns queries to the experiment's DNS64 server, or to the authority where there is no gateway, so that no
+    address has a prefix. `shares` are of the server's names and queries."""
+    return Queries(prefix=experiment.gateway.dns64_prefix or WELL_KNOWN_PREFIX, **shares)
 
 
 def queries_request(
@@ -53,3 +62,15 @@ def queries_request(
         queries=queries,
     )
     return request_of(experiment, [stream], seed)
+
+
+def greet(engine: Engine, experiment: Experiment) -> StreamResult:
+    """Asks a server that has just started a few queries, three times at most, until it answers one rightly. Returns the
+    result of the last of these trials, which says whether it did."""
+    queries = queries_of(experiment)
+    for _ in range(_ATTEMPTS):
+        request = queries_request(experiment, queries, _GREETINGS_QPS, _SEED, frames=_GREETINGS)
+        [found] = engine.run_trial(request).streams
+        if found.received:
+            break
+    return found

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from natxy.engine.messages.common import Side
 from natxy.plan.checks.dns64_test import experiment_of
-from natxy.procedures.common.queries import queries_of, queries_request
+from natxy.procedures.common.queries import greet, queries_of, queries_request
 
 
 def test_the_left_address_asks_the_servers() -> None:
@@ -32,3 +35,17 @@ def test_a_number_of_queries_may_be_asked_for() -> None:
     assert request.streams[0].frames == 20
     # 5 % of a fifth of a second.
     assert request.streams[0].max_backlog_s == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("answered", "trials"), [([0, 0, 7, 20], 3), ([1], 1), ([0, 0, 0, 20], 3)])
+def test_a_server_that_has_just_started_is_asked_until_it_answers(answered: list[int], trials: int) -> None:
+    asked: list[Any] = []
+
+    def run_trial(request: Any) -> Any:
+        asked.append(request)
+        return SimpleNamespace(streams=[SimpleNamespace(received=answered[len(asked) - 1])])
+
+    engine: Any = SimpleNamespace(run_trial=run_trial)
+    found = greet(engine, experiment_of())
+    assert found.received == answered[trials - 1]
+    assert [request.streams[0].frames for request in asked] == [20] * trials

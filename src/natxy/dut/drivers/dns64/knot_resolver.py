@@ -8,7 +8,10 @@ from natxy.plan.gateways.dns64 import KnotResolverConfig
 
 
 class KnotResolverGateway(Dns64Gateway[KnotResolverConfig]):
-    """Runs Knot Resolver, a process for each thread, which asks the authority of a stub and validates nothing."""
+    """Runs Knot Resolver, a process for each thread, which asks the authority of a stub and validates nothing.
+
+    Its module dns64 asks for the A record without the stub, from the root on, so that the authority is the root too.
+    """
 
     name = "knot-resolver"
     summary = "Knot Resolver as a DNS64 server, for dns64-rate"
@@ -32,7 +35,7 @@ modules.load('dns64')
 dns64.config({{ prefix = '{self.config.prefix.network_address}' }})
 option('NO_MINIMIZE', true)
 hints.root({{ ['{DOMAIN}.'] = '{self.authority}' }})
-policy.add(policy.suffix(policy.PASS, {{ todname('{DOMAIN}') }}))
+policy.add(policy.suffix(policy.STUB('{self.authority}'), {{ todname('{DOMAIN}') }}))
 """
 
     def arguments(self) -> list[str]:

@@ -29,6 +29,7 @@ forward-zones={DOMAIN}={self.authority}
 dns64-prefix={self.config.prefix}
 dnssec=off
 qname-minimization=no
+server-down-max-fails=0
 threads={self.threads}
 pdns-distributes-queries=no
 reuseport=yes

@@ -27,7 +27,7 @@ Dns64ConfigT = TypeVar("Dns64ConfigT", bound=Dns64Model)
 class Dns64Gateway(LinuxGateway[Dns64ConfigT]):
     """Runs one server, which the kernel forwards no frames around. A driver writes its configuration."""
 
-    capabilities = frozenset({Capability.SET_CORES})
+    capabilities = frozenset({Capability.CLEAR, Capability.SET_CORES})
     program: ClassVar[str]
     """The server's program on the DUT."""
     package: ClassVar[str]
@@ -106,12 +106,16 @@ class Dns64Gateway(LinuxGateway[Dns64ConfigT]):
         if self._server_cores:
             self._pin()
 
+    def clear(self) -> None:
+        """Starts the server anew, so that it has no name in its cache and does not take the authority for dead."""
+        self.install()
+        self.wait_ready()
+
     def set_cores(self, cores: Sequence[int]) -> None:
         """Starts the server anew with a thread for each core, unless the plan has a number, and on these cores."""
         super().set_cores(cores)
         self._server_cores = cores
-        self.install()
-        self.wait_ready()
+        self.clear()
 
     def check_alive(self) -> None:
         """Looks for the process. One that has ended runs no program, even while the kernel still knows its name."""

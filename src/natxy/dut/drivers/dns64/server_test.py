@@ -92,6 +92,31 @@ def test_each_core_has_a_thread_unless_the_plan_says_how_many() -> None:
     assert driver(UnboundGateway, place, threads=4).threads == 4
 
 
+@EVERY
+def test_a_server_that_is_cleared_starts_anew(server: type[Dns64Gateway[Any]]) -> None:
+    place = running(server)
+    driver(server, place).clear()
+    [stopped] = [i for i, asked in enumerate(place.asked) if asked.startswith(STOP)]
+    [started] = [i for i, asked in enumerate(place.asked) if asked.startswith(START)]
+    [listens] = [i for i, asked in enumerate(place.asked) if asked.startswith("ss ")]
+    assert stopped < started < listens
+
+
+# A server that takes the authority for dead answers nothing, for as long as a minute or for good.
+@pytest.mark.parametrize(
+    ("server", "has", "lacks"),
+    [
+        (UnboundGateway, "stub-addr: 2001:2:0:8000::2", "infra-"),
+        (PdnsRecursorGateway, "\nserver-down-max-fails=0\n", "server-down-throttle-time"),
+        (KnotResolverGateway, "policy.STUB('2001:2:0:8000::2')", "policy.PASS"),
+    ],
+)
+def test_lost_answers_do_not_make_the_authority_dead(server: type[Dns64Gateway[Any]], has: str, lacks: str) -> None:
+    settings = driver(server, running(server)).settings()
+    assert has in settings
+    assert lacks not in settings
+
+
 def test_it_is_ready_when_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     place = running(UnboundGateway)
     listening = ["", "", place.outputs["ss"]]

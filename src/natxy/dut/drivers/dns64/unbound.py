@@ -33,8 +33,6 @@ server:
   directory: {self.path}
   pidfile: ""
   qname-minimisation: no
-  infra-keep-probing: yes
-  infra-cache-max-rtt: 1000
   local-zone: "test." nodefault
 stub-zone:
   name: {DOMAIN}
