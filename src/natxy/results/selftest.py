@@ -101,17 +101,20 @@ def variant_of(experiment: Experiment) -> Variant:
 
 
 class Work(StrEnum):
-    """The work of the tester: traffic without connections, phase 1, phase 1 with a validation at the same rate, or
-    traffic over connections (RFC 9693)."""
+    """The work of the tester: traffic without connections; phase 1, phase 1 with a validation at the same rate, or
+    traffic over connections (RFC 9693); or queries to an authority, which the tester itself is (RFC 8219 §9)."""
 
     TRAFFIC = "traffic"
     PHASE1 = "phase1"
     VALIDATED = "validated"
     PHASE2 = "phase2"
+    QUERIES = "queries"
 
 
 def work_of(experiment: Experiment) -> Work | None:
     """Returns the work that limits the tester in an experiment; None if its headline is no rate of the tester."""
+    if experiment.procedure.asks_dns64:
+        return Work.QUERIES
     if not experiment.procedure.stateful:
         return Work.TRAFFIC if experiment.connections is None else Work.PHASE2
     if experiment.search is None:

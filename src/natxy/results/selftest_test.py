@@ -100,8 +100,8 @@ def test_a_self_test_leaves_out_what_a_slow_tester_cannot_pace() -> None:
     slow, fast = (selftest_plan(loop, fastest_fps) for fastest_fps in (300_000, 3e6))
     assert [e.name for e in slow.experiments if e.procedure.name == "pdv"] == ["pacing-10000", "pacing-100000"]
     assert [e.name for e in fast.experiments if e.procedure.name == "pdv"][-1] == "pacing-1000000"
-    assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 33
-    assert len(selftest_plan(loop, 3e6, connections=0).experiments) == 23
+    assert len({e.name for e in fast.experiments}) == len(fast.experiments) == 34
+    assert len(selftest_plan(loop, 3e6, connections=0).experiments) == 24
     # A trial of phase 1 is as long as the others, because a short one may be late by a large share.
     most = [{e.connections for e in plan.experiments if e.connections} for plan in (slow, fast)]
     assert most == [{100_000}, {300_000}]
@@ -122,3 +122,15 @@ def test_connections_are_measured_as_gateways_are() -> None:
     ]
     assert [each.directions for each in with_connections[2:]] == ["forward", "bidirectional", "reverse"]
     assert {work_of(each) for each in plan.experiments if not each.connections} == {Work.TRAFFIC}
+
+
+def test_the_tester_answers_its_own_queries_in_a_quarter_of_the_time_of_a_server() -> None:
+    """RFC 8219 §9.2.1."""
+    loop = loop_of(TESTBED.validate_python({"kind": "lab"}))
+    plan = selftest_plan(loop, 3e6, connections=0)
+    [queries] = [each for each in plan.experiments if each.procedure.asks_dns64]
+    assert work_of(queries) == Work.QUERIES
+    assert queries.procedure.frame_timeout_s == 0.25
+    assert queries.timing.trial > 0.25
+    ipv4 = selftest_plan(loop, 3e6, connections=0, families=[Family.IPV4])
+    assert not any(each.procedure.asks_dns64 for each in ipv4.experiments)

@@ -16,6 +16,7 @@ from natxy.plan.frames.sizes import SMALLEST_FRAME
 from natxy.plan.model.repeat import RunOrder
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
+from natxy.plan.procedures.dns64_rate import TIMEOUT_S
 from natxy.plan.resolve import resolve
 from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.testbeds import TestbedConfig
@@ -32,6 +33,9 @@ MIN_RATE_FPS: Final = 1000
 FEWEST_CONNECTIONS: Final = 100_000
 PHASE1_PERCENT: Final = 50
 """Rate of phase 1 before traffic over connections, as a percentage of the rate that the tester can do."""
+QUERIES_S: Final = 1.0
+QUERY_TIMEOUT_S: Final = TIMEOUT_S / 4
+"""Time within which the tester has to answer its own queries, in a trial that is longer (RFC 8219 §9.2.1)."""
 # Enough frames to keep any tester busy for some milliseconds, and few enough not to take long.
 FLOOD_FRAMES: Final = 500_000
 FLOOD_FPS: Final = 200e6
@@ -99,7 +103,8 @@ def selftest_plan(
     """Returns searches with every variant of the smallest frame, and with the costliest variant of each frame size.
 
     Searches over `connections`, unless these are 0, have the costliest variant of the smallest frame. By default they
-    are so many that making them takes as long as a trial. `fastest_fps`: the rate one way of a tester that was offered
+    are so many that making them takes as long as a trial. With IPv6, the tester also answers its own queries, as the
+    authority that a DNS64 server asks. `fastest_fps`: the rate one way of a tester that was offered
     more than it can send.
     """
     if connections is None:
@@ -128,6 +133,8 @@ def _experiments(
             yield from (_rate_search(family, size, "addresses", ways, most[ways]) for ways in _WAYS)
         if connections:
             yield from _over_connections(family, smallest, connections, most)
+        if family == Family.IPV6:
+            yield _queries(most[Directions.FORWARD])
 
 
 def _over_connections(
@@ -150,6 +157,19 @@ def _over_connections(
             "search": _search(most.get(ways, most[Directions.FORWARD])),
             "phase1_rate": {"experiment": phase1, "percent": PHASE1_PERCENT},
         }
+
+
+def _queries(max_qps: float) -> dict[str, Any]:
+    """Returns the search for the rate at which the tester answers every query of its own, for names that all have an
+    IPv6 address, because nothing else would make one of an IPv4 address."""
+    return {
+        "name": "queries",
+        "title": "queries to the authority",
+        "procedure": {"name": "dns64-rate", "aaaa_percent": 100, "frame_timeout": QUERY_TIMEOUT_S},
+        "family": Family.IPV6,
+        "search": _search(max_qps),
+        "timing": {"trial": QUERIES_S, "drain": QUERY_TIMEOUT_S},
+    }
 
 
 def _rate_search(family: Family, size: int, variant: str, ways: Directions, max_fps: float) -> dict[str, Any]:

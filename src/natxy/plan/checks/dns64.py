@@ -11,7 +11,7 @@ from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
 from natxy.plan.model.units import format_duration
 from natxy.plan.procedures import DECLARATIONS
-from natxy.plan.procedures.dns64_rate import DNS_PORT, QUERY_FRAME_BYTES
+from natxy.plan.procedures.dns64_rate import DNS_PORT, QUERY_FRAME_BYTES, Dns64RateConfig
 
 
 def check_dns64(experiment: Experiment, location: Location) -> Iterator[Problem]:
@@ -24,7 +24,11 @@ def check_dns64(experiment: Experiment, location: Location) -> Iterator[Problem]
             text = f"{server.title} is a DNS64 server, which forwards no frames; choose {asking}"
             yield Problem((*location, "procedure"), text)
         return
-    if prefix is None:
+    if not gateway.is_gateway:
+        if isinstance(procedure, Dns64RateConfig) and procedure.aaaa_percent < 100:
+            text = "without a gateway the tester's authority answers, and makes no addresses; give `aaaa_percent: 100`"
+            yield Problem((*location, "procedure", "aaaa_percent"), text)
+    elif prefix is None:
         text = f"{procedure.name} asks a DNS64 server, and {gateway.title} is none; choose unbound, bind9, "
         text += "pdns-recursor or knot-resolver, or give `dns64`, the prefix, to a gateway of your own commands"
         yield Problem((*location, "gateway"), text)

@@ -13,9 +13,11 @@ from natxy.plan.written import Plan
 QUERIES = {"procedure": "dns64-rate", "family": "ipv6", "gateway": "unbound", "search": {"max_rate": "10k"}}
 
 
-def experiment_of(**fields: Any) -> Experiment:
+def experiment_of(testbed: Any = None, **fields: Any) -> Experiment:
     whole = {"name": "x"} | QUERIES | fields
     plan = {"name": "p", "timing": {"preset": "lab", "drain": "1s"}, "experiments": [whole]}
+    if testbed:
+        plan["testbed"] = testbed
     return resolve(Plan.model_validate(plan)).experiments[0]
 
 
@@ -41,6 +43,14 @@ def test_a_server_of_ones_own_commands_needs_its_prefix() -> None:
         experiment_of(gateway=gateway | {"count": ["count"]})
     with pytest.raises(PlanProblems, match="command is none; choose unbound"):
         experiment_of(gateway={"driver": "command", "apply": [["coredns"]]})
+
+
+def test_without_a_gateway_only_names_with_an_ipv6_address_have_an_answer() -> None:
+    alone = {"gateway": "wire", "testbed": {"kind": "loop"}}
+    assert experiment_of(**alone, procedure={"name": "dns64-rate", "aaaa_percent": 100}).frame_size == 116
+    with pytest.raises(PlanProblems, match="the tester's authority answers, and makes no addresses") as refused:
+        experiment_of(**alone, procedure={"name": "dns64-rate", "aaaa_percent": 99})
+    assert refused.value.problems[0].location[2:] == ("procedure", "aaaa_percent")
 
 
 @pytest.mark.parametrize(

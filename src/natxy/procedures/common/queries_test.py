@@ -49,3 +49,10 @@ def test_a_server_that_has_just_started_is_asked_until_it_answers(answered: list
     found = greet(engine, experiment_of())
     assert found.received == answered[trials - 1]
     assert [request.streams[0].frames for request in asked] == [20] * trials
+
+
+def test_without_a_gateway_the_authority_answers_the_names_that_have_an_address() -> None:
+    experiment = experiment_of(
+        gateway="wire", testbed={"kind": "loop"}, procedure={"name": "dns64-rate", "aaaa_percent": 100}
+    )
+    assert queries_of(experiment, aaaa_percent=100).aaaa_percent == 100

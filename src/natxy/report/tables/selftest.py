@@ -9,7 +9,7 @@ from natxy.plan.model.terms import Family
 from natxy.plan.model.units import Unit, format_quantity, format_rate
 from natxy.report.tables.table import Column, Table
 from natxy.report.words.wording import ABSENT
-from natxy.results.analysis.ceilings import DOUBTFUL_SHARE
+from natxy.results.analysis.ceilings import DOUBTFUL_QUERIES_SHARE, DOUBTFUL_SHARE
 from natxy.results.selftest import Ceiling, SelfTest, Variant, Work
 
 _VARIANTS: Final = {
@@ -55,7 +55,9 @@ def ceilings(found: SelfTest) -> Table:
 def over_connections(found: SelfTest) -> Table | None:
     """Returns the tester's ceilings with connections, by the family of the frames; None if none was measured."""
     limits: dict[tuple[Family, Work, bool], Ceiling] = {
-        (each.family, each.work, each.both_ways): each for each in found.ceilings if each.work != Work.TRAFFIC
+        (each.family, each.work, each.both_ways): each
+        for each in found.ceilings
+        if each.work not in (Work.TRAFFIC, Work.QUERIES)
     }
     if not limits:
         return None
@@ -89,11 +91,20 @@ def pacing(found: SelfTest) -> Table:
 
 def sentences(found: SelfTest) -> list[str]:
     bound = "" if found.receive_limited else "at least "
+    queries = next((each for each in found.ceilings if each.work == Work.QUERIES), None)
     least = "" if found.least_delay_ns is None else f" Least delay of the loop: {_ns(found.least_delay_ns)}."
     return [
         f"Tester: {found.tester}.",
         f"Most received at one port: {bound}{format_rate(found.receive_fps, 'frames/s')}.{least}",
+        *([_answered(queries)] if queries else []),
     ]
+
+
+def _answered(queries: Ceiling) -> str:
+    return (
+        f"As the authority of a DNS64 server, the tester answers {_rate(queries)} queries/s within a quarter of the "
+        f"server's time: trust up to {_rate(queries, DOUBTFUL_QUERIES_SHARE)} (RFC 8219 §9.2.1)."
+    )
 
 
 def _rate(ceiling: Ceiling | None, share: float = 1.0) -> str:

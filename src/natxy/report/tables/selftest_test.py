@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from natxy.report.tables.selftest import over_connections, tables
-from natxy.results.analysis.ceilings_test import FOUND, WITH_CONNECTIONS
+from natxy.report.tables.selftest import over_connections, sentences, tables
+from natxy.results.analysis.ceilings_test import FOUND, OF_QUERIES, WITH_CONNECTIONS
 
 FULL = FOUND.model_copy(update={"ceilings": WITH_CONNECTIONS})
 
@@ -29,3 +29,11 @@ def test_ceilings_of_connections_are_not_among_those_of_frames() -> None:
 def test_a_self_test_without_connections_has_no_such_table() -> None:
     assert over_connections(FOUND) is None
     assert len(tables(FOUND)) == 1
+
+
+def test_the_queries_that_the_tester_answers_are_told_in_a_sentence() -> None:
+    found = FOUND.model_copy(update={"ceilings": [*FOUND.ceilings, OF_QUERIES]})
+    assert over_connections(found) is None
+    assert "the tester answers 220k queries/s within a quarter" in sentences(found)[-1]
+    assert "trust up to 100k (RFC 8219" in sentences(found)[-1]
+    assert not any("queries" in text for text in sentences(FOUND))

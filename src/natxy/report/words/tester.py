@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from natxy.plan.model.units import Unit, format_rate
 from natxy.report.words.wording import percent
-from natxy.results.analysis.ceilings import DOUBTFUL_SHARE, ceiling_share
+from natxy.results.analysis.ceilings import DOUBTFUL_QUERIES_SHARE, DOUBTFUL_SHARE, TesterShare, ceiling_share
 from natxy.results.analysis.receive_queues import ReceiveQueues, receive_queues
 from natxy.results.records import ExperimentRecord, RunRecord
-from natxy.results.selftest import SelfTest
+from natxy.results.selftest import SelfTest, Work
+
+_UNITS: Final[dict[str, str]] = {Unit.CPS: "connections/s", Unit.QPS: "queries/s"}
 
 
 def self_test_sentence(run: RunRecord) -> str:
@@ -23,14 +27,27 @@ def self_test_sentence(run: RunRecord) -> str:
     shares = [share for each in run.experiments if (share := ceiling_share(each, run.self_test))]
     if not shares:
         return f"The tester's own limit is known ({_made(run.self_test)}), but no result is a rate to compare with it."
-    lowest, highest = (format_rate(pick(share.ceiling_fps for share in shares), "frames/s") for pick in (min, max))
+    frames = [share for share in shares if share.work != Work.QUERIES]
+    queries = [share for share in shares if share.work == Work.QUERIES]
+    said = []
+    if frames:
+        passed = f"Without a gateway this tester passes {_ceilings(frames, 'frames/s')} per direction"
+        said.append(f"{passed} ({_made(run.self_test)}). {_near(frames)} above {DOUBTFUL_SHARE:.0%} of that.")
+    if queries:
+        answered = f"The tester itself answers {_ceilings(queries, 'queries/s')} ({_made(run.self_test)})"
+        asked = "as RFC 8219 §9.2.1 asks for 220% of a server's rate"
+        said.append(f"{answered}. {_near(queries)} above {DOUBTFUL_QUERIES_SHARE:.0%} of that, {asked}.")
+    return " ".join(said)
+
+
+def _ceilings(shares: list[TesterShare], unit: str) -> str:
+    lowest, highest = (format_rate(pick(share.ceiling_fps for share in shares), unit) for pick in (min, max))
+    return lowest if lowest == highest else f"{lowest} to {highest}, by the traffic,"
+
+
+def _near(shares: list[TesterShare]) -> str:
     doubtful = sum(share.doubtful for share in shares)
-    near = f"{doubtful} of {len(shares)} results are" if doubtful else "No result is"
-    ceiling = lowest if lowest == highest else f"{lowest} to {highest}, by the traffic,"
-    return (
-        f"Without a gateway this tester passes {ceiling} per direction ({_made(run.self_test)}). {near} above "
-        f"{DOUBTFUL_SHARE:.0%} of that."
-    )
+    return f"{doubtful} of {len(shares)} results are" if doubtful else "No result is"
 
 
 def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
@@ -38,13 +55,13 @@ def tester_limited(run: RunRecord, experiment: ExperimentRecord) -> str:
     share = ceiling_share(experiment, run.self_test)
     if share is None or not share.doubtful:
         return ""
-    unit = "connections/s" if experiment.unit == Unit.CPS else "frames/s"
+    unit = _UNITS.get(experiment.unit, "frames/s")
     why = "the gateway may be faster"
     if share.share > 1:
         why = "it did more than the self-test found; make a new one by `natxy selftest` on an idle machine"
     return (
         f"tester-limited? {percent(100 * share.share)} of the {format_rate(share.ceiling_fps, unit)} that this "
-        f"tester passes without a gateway: {why}"
+        f"tester {'answers itself' if share.work == Work.QUERIES else 'passes without a gateway'}: {why}"
     )
 
 

@@ -13,12 +13,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from natxy.cli import app
+from natxy.events.listener import RunListener
+from natxy.procedures.truth_test import plan_of
 from natxy.report.page import html
 from natxy.report.text import terminal
 from natxy.results import RESULTS_FILE
-from natxy.results.analysis.ceilings_test import FOUND, TESTER, ceiling
+from natxy.results.analysis.ceilings_test import FOUND, OF_QUERIES, TESTER, ceiling
 from natxy.results.reader import RunReader
 from natxy.results.selftest import SelfTest, Variant
+from natxy.run.run import run_plan
 from tests.support.sample_runs import quickstart
 
 
@@ -66,6 +69,21 @@ def test_without_a_self_test_the_report_says_so(tmp_path: Path) -> None:
     for where in (printed(folder), html.render(RunReader(folder))):
         assert "No self-test was made of this tester (veth by net_af_xdp, 1 core of vm)" in where
         assert "tester-limited?" not in where
+
+
+def test_a_server_that_is_as_fast_as_half_the_tester_is_marked(tmp_path: Path) -> None:
+    assert run_plan(plan_of("dns64-rate", {}, phase2=False), tmp_path, RunListener()) == 0
+    [median] = [each.statistics.median for each in RunReader(tmp_path).run.experiments if each.statistics]
+    limit = OF_QUERIES.model_copy(update={"rate_fps": 2 * median})
+    known = FOUND.model_copy(update={"ceilings": [limit]})
+    with closing(sqlite3.connect(tmp_path / RESULTS_FILE, isolation_level=None)) as db:
+        both = (TESTER.model_dump_json(), known.model_dump_json())
+        db.execute("UPDATE run SET tester_json = ?, self_test_json = ?", both)
+    text = printed(tmp_path)
+    assert "The tester itself answers" in text
+    assert "1 of 1 results are above 45% of that, as RFC 8219 §9.2.1 asks for 220% of a server's rate" in text
+    assert "tester-limited? 50" in text
+    assert "queries/s that this tester answers itself: the gateway may be faster" in text
 
 
 def test_of_a_simulation_nothing_is_said(tmp_path: Path) -> None:

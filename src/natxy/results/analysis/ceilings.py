@@ -16,6 +16,8 @@ from natxy.results.selftest import Ceiling, SelfTest, Variant, Work, variant_of,
 
 # A result above this share of the tester's own ceiling may be the tester's limit, not the gateway's.
 DOUBTFUL_SHARE: Final = 0.8
+# A server asks the tester twice for each query, at a rate that is higher by at least a tenth (RFC 8219 §9.2.1).
+DOUBTFUL_QUERIES_SHARE: Final = 1 / 2.2
 
 
 @dataclass(frozen=True)
@@ -23,23 +25,25 @@ class TesterShare:
     """Holds the tester's ceiling and the share of it that the median of an experiment reached.
 
     `ceiling_fps` is the rate without a gateway, per direction, with the most similar traffic that was tried: frames, or
-    connections made, per second.
+    connections made, or queries answered, per second.
     """
 
     ceiling_fps: float
     share: float
+    work: Work
 
     @property
     def doubtful(self) -> bool:
-        return self.share > DOUBTFUL_SHARE
+        return self.share > (DOUBTFUL_QUERIES_SHARE if self.work == Work.QUERIES else DOUBTFUL_SHARE)
 
 
 def ceiling_share(experiment: ExperimentRecord, self_test: SelfTest | None) -> TesterShare | None:
     """Returns None when the headline is not a rate, or no ceiling is known for the traffic of the experiment."""
     summary, ceiling = experiment.statistics, ceiling_fps(experiment.planned, self_test)
-    if ceiling is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS):
+    work = work_of(experiment.planned)
+    if ceiling is None or work is None or summary is None or experiment.unit not in (Unit.FPS, Unit.CPS, Unit.QPS):
         return None
-    return TesterShare(ceiling, summary.median / ceiling)
+    return TesterShare(ceiling, summary.median / ceiling, work)
 
 
 def ceiling_fps(experiment: Experiment, self_test: SelfTest | None) -> float | None:
@@ -47,6 +51,8 @@ def ceiling_fps(experiment: Experiment, self_test: SelfTest | None) -> float | N
     work = work_of(experiment)
     if self_test is None or work is None:
         return None
+    if work == Work.QUERIES:
+        return min((each.rate_fps for each in self_test.ceilings if each.work == work), default=None)
     # With a translation the tester sends both families.
     ceilings = [_at_work(self_test.ceilings, experiment, family, work) for family in set(experiment.families)]
     return min((ceiling for ceiling in ceilings if ceiling is not None), default=None)

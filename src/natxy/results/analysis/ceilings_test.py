@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from natxy.events.listener import RunListener
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
+from natxy.procedures.truth_test import plan_of
 from natxy.results.analysis.ceilings import ceiling_fps, ceiling_share
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
 from natxy.results.selftest import Ceiling, SelfTest, TesterIdentity, Variant, Work, save, state_folder, stored
+from natxy.run.run import run_plan
 from tests.support.sample_runs import quickstart, replanned
 
 TESTER = TesterIdentity(host="vm", processor="EPYC", ports="veth", driver="net_af_xdp", queues=1, workers=1)
@@ -90,6 +93,7 @@ def limit(work: Work, rate_fps: float, *, both_ways: bool = False) -> Ceiling:
     return ceiling(64, Variant.ADDRESSES, rate_fps).model_copy(update=update)
 
 
+OF_QUERIES = ceiling(116, Variant.PORTS, 220_000, Family.IPV6).model_copy(update={"work": Work.QUERIES})
 WITH_CONNECTIONS = [
     *FOUND.ceilings,
     limit(Work.TRAFFIC, 700_000),
@@ -158,3 +162,20 @@ def test_a_self_test_is_kept_for_its_tester(tmp_path: Path, monkeypatch: pytest.
 def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "state")
     assert state_folder() == Path.home() / ".local" / "state" / "natxy" / "selftest"
+
+
+@pytest.mark.parametrize(("answered", "doubtful"), [(2.19, True), (2.21, False)])
+def test_a_server_is_trusted_up_to_a_rate_that_is_220_percent_lower(
+    tmp_path: Path, answered: float, doubtful: bool
+) -> None:
+    """RFC 8219 §9.2.1. The ceilings of frames say nothing about queries."""
+    plan = plan_of("dns64-rate", {}, phase2=False)
+    assert run_plan(plan, tmp_path, RunListener()) == 0
+    [measured] = RunReader(tmp_path).run.experiments
+    assert measured.statistics
+    assert ceiling_share(measured, FOUND) is None
+    limit = OF_QUERIES.model_copy(update={"rate_fps": answered * measured.statistics.median})
+    share = ceiling_share(measured, FOUND.model_copy(update={"ceilings": [*FOUND.ceilings, limit]}))
+    assert share is not None
+    assert share.share == pytest.approx(1 / answered)
+    assert share.doubtful is doubtful
