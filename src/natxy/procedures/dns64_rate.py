@@ -58,10 +58,14 @@ class Dns64Rate(Procedure[Dns64RateConfig]):
         )
 
     def caveats(self, experiment: Experiment) -> list[Caveat]:
-        timing, found = experiment.timing, []
-        if timing.trial < LEAST_TRIAL_S:
+        found = []
+        if (trial_s := experiment.deciding_trial_s) < LEAST_TRIAL_S:
             asked = f"RFC 8219 §9 asks for at least {format_duration(LEAST_TRIAL_S)}"
-            found.append(departure(f"Queries are asked for {format_duration(timing.trial)} in a trial; {asked}."))
+            why = "so that a server gains little by answering its last queries late"
+            text = (
+                f"Queries are asked for {format_duration(trial_s)} in the trials that decide on a rate; {asked}, {why}."
+            )
+            found.append(departure(text))
         if (timeout_s := experiment.procedure.frame_timeout_s) != TIMEOUT_S:
             own = "by the end of the drain" if timeout_s is None else f"within {format_duration(timeout_s)}"
             text = f"A query has to be answered {own}; RFC 8219 §9 asks for {format_duration(TIMEOUT_S)}."
