@@ -25,7 +25,7 @@ _CAPACITIES: Final = {"c0": "C0", "r0": "R0", "cs": "CS", "rs": "RS", "ct": "CT"
 
 def latency_tables(run: RunRecord) -> Iterator[Table]:
     """Yields a table of typical and worst case latency by direction (RFC 8219 §7.2), if any was measured."""
-    measured = [experiment for experiment in run.experiments if _has_latencies(experiment)]
+    measured = [experiment for experiment in run.experiments if has_latencies(experiment)]
     directions = {experiment.planned.directions for experiment in measured}
     streams = [stream for stream in STREAMS if directions - {*STREAMS} or stream in directions]
     titles = (f"{short} {stream}" for stream in streams for short in _LATENCIES.values())
@@ -35,7 +35,8 @@ def latency_tables(run: RunRecord) -> Iterator[Table]:
         yield Table("Typical (TL) and worst case latency (WCL), medians, ms", columns, rows)
 
 
-def _has_latencies(experiment: ExperimentRecord) -> bool:
+def has_latencies(experiment: ExperimentRecord) -> bool:
+    """Returns whether the procedure measures typical and worst case latencies, which have a table of their own."""
     return set(_LATENCIES) <= {figure.name for figure in experiment.declaration.figures}
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.plan.procedures import DECLARATIONS
+from natxy.plan.procedures.figures import STREAMS
 from natxy.report.tables import sweep as sweep_tables
 from natxy.report.tables.dut.instructions import instruction_tables
 from natxy.report.tables.dut.load import cost_table
 from natxy.report.tables.goodput import goodput_tables
-from natxy.report.tables.per_procedure import background_tables, capacity_table, latency_tables
+from natxy.report.tables.per_procedure import background_tables, capacity_table, has_latencies, latency_tables
 from natxy.report.tables.statistics import (
     MEDIAN,
     NARROW_SPREAD,
@@ -34,7 +35,7 @@ RATIO: Final = "Relative to the baseline"
 
 def overview(run: RunRecord) -> list[Table]:
     """Returns tables that fit into a terminal: a row for each experiment, and a table for each sweep."""
-    tables = [_overview(title, experiments) for title, experiments in _kinds(run)]
+    tables = [table for title, experiments in _kinds(run) for table in _with_further(title, experiments)]
     return [*tables, *sweep_tables.overview(run), *background_tables(run), *goodput_tables(run)]
 
 
@@ -69,6 +70,26 @@ def _kinds(run: RunRecord) -> list[tuple[str, list[ExperimentRecord]]]:
     for experiment in sorted(alone, key=lambda experiment: order.index(experiment.procedure)):
         kinds.setdefault(headlines.kind(experiment), []).append(experiment)
     return [(title, sorted(experiments, key=lambda experiment: experiment.id)) for title, experiments in kinds.items()]
+
+
+def _with_further(title: str, experiments: Sequence[ExperimentRecord]) -> Iterator[Table]:
+    """Yields the table of a headline, and another one if there are further figures that no other table has."""
+    yield _overview(title, experiments)
+    if rows := tuple(row for experiment in experiments for row in _further(experiment)):
+        columns = (Column("Experiment"), Column("Figure"), Column("Median", numeric=True))
+        yield Table("Further figures", columns, rows)
+
+
+def _further(experiment: ExperimentRecord) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each figure besides the headline; those of the tester, and of one direction, are left out."""
+    declaration = experiment.declaration
+    if declaration.between_hosts or declaration.partial_loss_ratio is not None or has_latencies(experiment):
+        return
+    for figure in declaration.figures[1:]:
+        summary = experiment.figure_statistics.get(figure.name)
+        if summary and not figure.of_tester and not figure.name.endswith(STREAMS):
+            median = wording.bounded(summary.bounded_median, figure.unit)
+            yield experiment.title, figure.title, f"{median} {wording.unit(figure.unit)}"
 
 
 def _overview(title: str, experiments: Sequence[ExperimentRecord]) -> Table:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from natxy.events.listener import RunListener
+from natxy.procedures.truth_test import plan_of
 from natxy.report.tables import results as results_tables
 from natxy.report.tables import trials
 from natxy.report.tables.statistics import intervals_note
 from natxy.report.tables.table import Table
 from natxy.results.reader import RunReader
 from natxy.results.records import RunRecord
+from natxy.run.run import run_plan
 from tests.support.repetitions import experiment
 from tests.support.sample_runs import SampleRun, Sought, measured_latency, measured_rates, quickstart
 
@@ -205,3 +208,20 @@ def test_in_blocks_the_ratio_is_that_within_each_block(tmp_path: Path) -> None:
     assert ratio.interval is not None
     # Both rates drift by 1 % from block to block: only the searches' brackets are left.
     assert 0.47 < ratio.interval.low < ratio.value < ratio.interval.high < 0.55
+
+
+def test_figures_besides_the_headline_stand_below_it(tmp_path: Path) -> None:
+    gateway = {"driver": "simulated", "table_capacity": 9000, "table_policy": "keep", "forward_delay_ns": 5000}
+    plan = plan_of("fill", {}, phase2=False, gateway=gateway, title="Table")
+    assert run_plan(plan, tmp_path / "run", RunListener()) == 0
+    headline, further = results_tables.overview(RunReader(tmp_path / "run").run)
+    assert "Connections whose first frame was lost" in headline.title
+    rows = {figure: value for experiment, figure, value in further.rows if experiment == "Table"}
+    assert rows["Share of the connections opened before the first loss"] == "90 %"
+    assert rows["Median delay of opening frames at 50 %"].endswith(" ms")
+    # Nothing arrives that could have a delay.
+    assert "Median delay of opening frames at 99 %" not in rows
+
+
+def test_latencies_and_directions_have_no_further_figures(run: RunRecord) -> None:
+    assert "Further figures" not in {table.title for table in results_tables.overview(run)}
