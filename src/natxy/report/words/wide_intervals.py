@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from natxy.plan.model.units import counted, format_duration, format_quantity
+from natxy.plan.procedures.figures import CORE_SPEED
 from natxy.report.words.disturbances import TOUCHED, kinds
 from natxy.report.words.wording import percent
 from natxy.results.analysis.disturbances import NOTICED_AWAY, NOTICED_PAUSE_S
@@ -25,7 +26,7 @@ from natxy.results.analysis.wide_intervals import (
     WideInterval,
     wide_intervals,
 )
-from natxy.results.records import RunRecord
+from natxy.results.records import ExperimentRecord, RunRecord
 
 TITLE: Final = "Wide intervals and their likely cause"
 
@@ -63,6 +64,8 @@ def explanations(run: RunRecord) -> list[Explanation]:
     titles = {cell.id: sweep.title for sweep in sweeps(run) for cell in sweep.cells}
     found: dict[type, dict[str, list[WideInterval]]] = {}
     for wide in wide_intervals(run):
+        if _decides_by_ratio(run, wide.experiment):
+            continue
         title = titles.get(wide.experiment.id, wide.experiment.title)
         found.setdefault(type(wide.cause), {}).setdefault(title, []).append(wide)
     return [
@@ -70,6 +73,24 @@ def explanations(run: RunRecord) -> list[Explanation]:
         for kind, words in _CAUSES.items()
         if kind in found
     ]
+
+
+def _decides_by_ratio(run: RunRecord, experiment: ExperimentRecord) -> bool:
+    """Returns whether nothing is decided by a rate at an unknown speed of the gateway's core, because all ratios of the
+    experiment, which are at equal speed, are known well."""
+    if CORE_SPEED not in experiment.declaration.figures:
+        return False
+    based = [each for each in run.experiments if each.baseline and each.baseline.id == experiment.id]
+    halves = [_half_of_ratio(each) for each in ([experiment] if experiment.baseline else based)]
+    return bool(halves) and all(half is not None and half <= WIDE for half in halves)
+
+
+def _half_of_ratio(experiment: ExperimentRecord) -> float | None:
+    """Returns half the interval of the ratio to the baseline, as a share of the ratio; None if it is unknown."""
+    found = experiment.baseline_ratio
+    if experiment.baseline is None or found is None or found.interval is None:
+        return None
+    return (found.interval.high - found.interval.low) / 2 / found.value
 
 
 def _line(title: str, group: list[WideInterval]) -> str:
@@ -81,12 +102,10 @@ def _line(title: str, group: list[WideInterval]) -> str:
 
 def _ratio(wide: WideInterval) -> str:
     """States that the ratio to the baseline is not wide; empty if it is, or is unknown."""
-    experiment = wide.experiment
-    found = experiment.baseline_ratio
-    if experiment.baseline is None or found is None or found.interval is None:
+    base, half = wide.experiment.baseline, _half_of_ratio(wide.experiment)
+    if base is None or half is None or half > WIDE:
         return ""
-    half = (found.interval.high - found.interval.low) / 2 / found.value
-    return "" if half > WIDE else f"; its ratio to {experiment.baseline.title} is known to ±{percent(100 * half)}"
+    return f"; its ratio to {base.title} is known to ±{percent(100 * half)}"
 
 
 def _detail(wide: WideInterval) -> str:
