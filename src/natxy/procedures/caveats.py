@@ -17,7 +17,7 @@ from natxy.plan.model.search import Goal
 from natxy.plan.model.terms import Order, Selection
 from natxy.plan.model.timing import RFC_TIMING, Timing
 from natxy.plan.model.traffic import Directions, Orders
-from natxy.plan.model.units import format_duration, format_quantity, format_rate
+from natxy.plan.model.units import counted, format_duration, format_quantity, format_rate
 from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.procedures.common.streams import LEAST_BACKLOG_S
 from natxy.procedures.common.table_check import drops_unknown_replies
@@ -168,7 +168,7 @@ def _goal(goal: Goal) -> Iterator[Caveat]:
     if goal.exceed_ratio > 0:
         share = f"trials with up to {100 * goal.exceed_ratio:g} % of its trial time"
         if goal.trials:
-            share = f"up to {100 * goal.exceed_ratio:g} % of its {goal.trials} trials"
+            share = f"up to {100 * goal.exceed_ratio:g} % of its {counted(goal.trials, 'trial')}"
         yield departure(
             f"A rate passes although {share} lose frames (MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no "
             "loss."

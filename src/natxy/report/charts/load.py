@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from natxy.engine.messages.results import Verdict
-from natxy.plan.model.units import Unit
+from natxy.plan.model.units import Unit, counted
 from natxy.report.charts import chart
 from natxy.report.charts.chart import Chart, Row, Spec
 from natxy.results.analysis.dut_cost import SHARES, ns_per_frame, shares
@@ -59,7 +59,7 @@ def load_chart(experiment: ExperimentRecord, *, name: str) -> Chart | None:
     description = f"Time in which the DUT's cores were busy, in % of each trial, against its rate: {', '.join(names)}"
     title = "Load of the DUT's cores"
     if len(drawn) < len(trials):
-        title = f"{title}, in {len(drawn):,} of {len(trials):,} trials"
+        title = f"{title}, in {len(drawn):,} of {counted(len(trials), 'trial')}"
     return Chart(name, title, description, spec)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from natxy.plan.caveats import TITLES, by_kind, counts
-from natxy.plan.model.units import format_duration
+from natxy.plan.model.units import counted, format_duration
 from natxy.plan.testbeds.cores import named_cores
 from natxy.report.charts.overview import OVERVIEW_NOTE, overview_charts
 from natxy.report.page.chapters import chapters, dut_machines, duts, sweep_results
@@ -73,7 +73,9 @@ def render(reader: RunReader) -> str:
         started=_moment(run.started_at),
         active_time=None if run.state is RunState.RUNNING else format_duration(run.active_s),
         trial_count=found.trials,
+        trials=counted(found.trials, "trial"),
         test_count=run.host_test_count,
+        tests=counted(run.host_test_count, "test"),
         invalid_count=found.invalid,
         disturbed_count=found.disturbed,
         validity=validity(run),

@@ -96,7 +96,7 @@ def test_tests_that_are_far_apart_are_shown_and_remarked_once(tmp_path: Path) ->
         assert goodputs.rows[0][column] == f"{max(totals):,.1f}"
         assert tests.rows[0][column] == f"{min(totals):,.0f} – {max(totals):,.0f}"
     (remark,) = remarks.sentences(run)
-    assert remark.startswith("ipv4, ipv6: the tests of a repetition differ by more than 30 %")
+    assert remark.startswith("ipv4; ipv6: the tests of a repetition differ by more than 30 %")
 
 
 def test_a_single_experiment_needs_no_table(tmp_path: Path) -> None:

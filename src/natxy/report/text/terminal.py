@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from natxy.plan import caveats
+from natxy.plan.model.units import counted
 from natxy.report.tables import results as results_tables
 from natxy.report.tables.boxes import boxes_sentences, boxes_tables
 from natxy.report.tables.dut.instructions import instruction_tables
@@ -58,7 +59,7 @@ def render(reader: RunReader, *, list_caveats: bool = True) -> RenderableType:
     incomplete = states.incomplete(run)
     if incomplete:
         parts.append(Text("No result, or not the planned number of repetitions:", style="bold"))
-        parts.extend(_bullet(f"{experiment.name}: {reason}") for experiment, reason in incomplete)
+        parts.extend(_bullet(f"{experiment.title}: {reason}") for experiment, reason in incomplete)
     if found := remarks.sentences(run):
         parts.append(Text("Remarks on results:", style="bold"))
         parts.extend(map(_bullet, found))
@@ -115,8 +116,8 @@ def count(run: RunRecord) -> str:
     )
     repeated += f", {unprepared:,} decided nothing because phase 1 failed" if unprepared else ""
     tests = run.host_test_count
-    made = [f"{found.trials:,} trials{repeated}"] if found.trials or not tests else []
-    made += [f"{tests} tests between hosts"] if tests else []
+    made = [f"{counted(found.trials, 'trial')}{repeated}"] if found.trials or not tests else []
+    made += [f"{counted(tests, 'test')} between hosts"] if tests else []
     # Scripts chose the rates, and natxy drew nothing.
     seed = "" if run.is_of_scripts else f" Seed {run.seed}."
     return f"{'; '.join(made)}.{seed}"

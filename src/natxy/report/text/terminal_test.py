@@ -25,7 +25,7 @@ def test_the_page_says_what_was_measured_and_what_was_not(tmp_path: Path) -> Non
     assert "connections/s" in text
     assert "≥400k" in text
     assert "65.8 %" in text
-    assert "limited: tester limit reached: 3 invalid trials at 205 kfps; lower max_rate" in text
+    assert "NAT44, many addresses: tester limit reached: 3 invalid trials at 205 kfps; lower max_rate" in text
     assert "Run complete, 1 without result. 129 trials, 6 of them invalid" in text
     assert "RFC 2544 §24 asks for at least 60 s." in text
     assert "Seed 18446744073709551615" in text

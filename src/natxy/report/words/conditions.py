@@ -15,7 +15,7 @@ from natxy.plan.model.homes import HomesPlan
 from natxy.plan.model.search import Search
 from natxy.plan.model.terms import Family, Order, Selection, SizeConvention
 from natxy.plan.model.traffic import Directions, Orders, PortRange
-from natxy.plan.model.units import Percent, Unit, format_duration, format_quantity, format_rate
+from natxy.plan.model.units import Percent, Unit, counted, format_duration, format_quantity, format_rate
 from natxy.plan.procedures.base import ProcedureDeclaration
 from natxy.report.words import headlines, wording
 from natxy.results.records import ExperimentRecord
@@ -256,10 +256,10 @@ def _mlrsearch(planned: Experiment) -> str:
         return f"{loss_ratio}, one trial a rate"
     ratios = f"{loss_ratio}, goal exceed ratio {goal.exceed_ratio:g}"
     if goal.initial_trial is None or goal.final_trial is None or goal.duration_sum is None:
-        return f"{ratios}, {goal.deciding_trials} trials a rate"
+        return f"{ratios}, {counted(goal.deciding_trials, 'trial')} a rate"
     initial, final, total = map(format_duration, (goal.initial_trial, goal.final_trial, goal.duration_sum))
     if initial == final:
-        return f"{ratios}, {goal.deciding_trials} trials of {final} a rate"
+        return f"{ratios}, {counted(goal.deciding_trials, 'trial')} of {final} a rate"
     return f"{ratios}, trials of {initial} to {final}, {total} a rate"
 
 

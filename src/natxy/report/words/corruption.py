@@ -8,6 +8,7 @@ from typing import Final
 
 from natxy.plan.model.loss_tolerance import LossTolerance
 from natxy.plan.model.traffic import Directions
+from natxy.plan.model.units import counted
 from natxy.plan.zero_checksums import TOLERANCE, TOLERANCE_TEXT
 from natxy.results.analysis.wide_intervals import corruption
 from natxy.results.records import ExperimentRecord, RunRecord
@@ -34,8 +35,8 @@ def _sentence(experiment: ExperimentRecord) -> Iterator[str]:
         return
     worst = max(shares, key=lambda direction: shares[direction])
     yield (
-        f"{experiment.name}: in {found.by_corruption} of {found.failed} trials that failed, each lost frame had "
-        f"arrived, but with a wrong checksum or length (one frame in {round(1 / shares[worst]):,} of those "
+        f"{experiment.title}: in {found.by_corruption} of {counted(found.failed, 'trial')} that failed, each lost "
+        f"frame had arrived, but with a wrong checksum or length (one frame in {round(1 / shares[worst]):,} of those "
         f"sent in {worst} direction). "
         f"{_MOSTLY if found.mostly else _PARTLY} {_advice(shares, tolerance)}"
     )

@@ -35,10 +35,11 @@ def validity(run: RunRecord) -> str:
     if found.disturbed:
         undecided.append(f"{_of(found.disturbed, found)} disturbed: something else ran on the gateway's core")
     if not undecided:
-        text = f"All {found.trials:,} trials were valid: the tester kept its schedule and lost no frame itself."
+        which = "The one trial was" if found.trials == 1 else f"All {found.trials:,} trials were"
+        text = f"{which} valid: the tester kept its schedule and lost no frame itself."
     else:
         repeated = "" if run.is_of_scripts else " and were repeated"
-        text = f"Of {found.trials:,} trials {'; '.join(undecided)}. They decided nothing{repeated}."
+        text = f"Of {counted(found.trials, 'trial')} {'; '.join(undecided)}. They decided nothing{repeated}."
     return f"{text} {_marked(found)}".rstrip()
 
 

@@ -23,7 +23,7 @@ def mark(experiment: ExperimentRecord) -> str:
 def sentences(run: RunRecord) -> list[str]:
     """Returns a sentence for each experiment whose figures leave out lost frames."""
     return [
-        f"{experiment.name}: up to {most:,.0f} of its frames in a direction were lost. Lost frames have no delay, so "
+        f"{experiment.title}: up to {most:,.0f} of its frames in a direction were lost. Lost frames have no delay, so "
         "these delays may be too good."
         for experiment in run.experiments
         if (most := _most_lost(experiment))

@@ -21,7 +21,7 @@ def test_delays_of_a_part_of_the_frames_are_marked(tmp_path: Path, lost: tuple[i
     run = RunReader(sample.end()).run
     found = sentences(run)
     assert len(found) == marked
-    assert all("delays: up to 1,234 of its frames in a direction were lost" in sentence for sentence in found)
+    assert all("Delays: up to 1,234 of its frames in a direction were lost" in sentence for sentence in found)
     mark = " (frames lost)" if marked else ""
     assert results_tables.overview(run)[0].rows[0][0] == f"Delays{mark}"
     assert results_tables.rfc_form(run)[0].columns[1].title == f"Delays{mark}"

@@ -19,7 +19,7 @@ _OFFLOADS: Final = " offloads"
 
 
 def sentences(run: RunRecord) -> list[str]:
-    """Returns the remarks on a run's results, each with the names of its experiments."""
+    """Returns the remarks on a run's results, each with the titles of its experiments."""
     kinds = (
         contradicted,
         corruption.sentences,
@@ -33,18 +33,18 @@ def sentences(run: RunRecord) -> list[str]:
 
 def _of_procedures(run: RunRecord) -> list[str]:
     """Returns the remarks of procedures, and why the repetitions ended."""
-    names_by_remark: dict[str, list[str]] = {}
+    titles_by_remark: dict[str, list[str]] = {}
     for experiment in run.experiments:
         if experiment.state is State.DONE:
             for remark in filter(None, (experiment.reason, precision(experiment))):
-                names_by_remark.setdefault(remark, []).append(experiment.name)
-    return [f"{', '.join(names)}: {remark}" for remark, names in names_by_remark.items()]
+                titles_by_remark.setdefault(remark, []).append(experiment.title)
+    return [f"{'; '.join(titles)}: {remark}" for remark, titles in titles_by_remark.items()]
 
 
 def contradicted(run: RunRecord) -> list[str]:
     """Returns a sentence for each pair of results that cannot both be true, and what to do."""
     return [
-        f"{each.experiment.name}: {with_interval(each.experiment)} is above {each.contained.name}, "
+        f"{each.experiment.title}: {with_interval(each.experiment)} is above {each.contained.title}, "
         f"{with_interval(each.contained)}, although each of its trials has to pass one of that experiment first. "
         "Something changed between the two: repeat both more often, on a machine that does nothing else."
         for each in contradictions(run)
@@ -54,7 +54,7 @@ def contradicted(run: RunRecord) -> list[str]:
 def strange_sources(run: RunRecord) -> list[str]:
     """Returns a sentence for each experiment whose connections came from an address that is not of its pool."""
     return [
-        f"{experiment.name}: connections came from {enumerated([*map(str, ends)])}, and `pool` is {pool}: compare the "
+        f"{experiment.title}: connections came from {enumerated([*map(str, ends)])}, and `pool` is {pool}: compare the "
         "gateway's rules with the plan"
         for experiment in run.experiments
         if (pool := experiment.pool) and (ends := [end for end in ends_of(spreads_of(experiment)) if end not in pool])
@@ -63,15 +63,15 @@ def strange_sources(run: RunRecord) -> list[str]:
 
 def merged_segments(run: RunRecord) -> list[str]:
     """Returns a sentence for TCP between hosts through interfaces whose offloads merge segments before the gateway."""
-    names_by_offloads: dict[str, list[str]] = {}
+    titles_by_offloads: dict[str, list[str]] = {}
     for experiment in run.experiments:
         facts = [fact for dut in experiment.duts for fact in dut.hardware.items() if fact[0].endswith(_OFFLOADS)]
         merging = {what: [name for name in on.split(", ") if name in _MERGING] for what, on in facts}
         shown = [f"{what.removesuffix(_OFFLOADS)}: {', '.join(names)}" for what, names in merging.items() if names]
         if shown and experiment.declaration.between_hosts:
-            names_by_offloads.setdefault("; ".join(shown), []).append(experiment.name)
+            titles_by_offloads.setdefault("; ".join(shown), []).append(experiment.title)
     return [
-        f"{', '.join(names)}: the gateway's interfaces merge TCP segments ({shown}), so the gateway forwards fewer and "
-        "longer packets than the links carry; `ethtool -K INTERFACE gro off lro off` on the DUT measures it without"
-        for shown, names in names_by_offloads.items()
+        f"{'; '.join(titles)}: the gateway's interfaces merge TCP segments ({shown}), so the gateway forwards fewer "
+        "and longer packets than the links carry; `ethtool -K INTERFACE gro off lro off` on the DUT measures it without"
+        for shown, titles in titles_by_offloads.items()
     ]

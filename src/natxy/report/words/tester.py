@@ -72,13 +72,13 @@ def doubt(run: RunRecord, experiment: ExperimentRecord) -> str:
 
 def tester_limits(run: RunRecord) -> list[str]:
     """Returns a line for each result that may be the tester's limit."""
-    return [f"{each.name}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
+    return [f"{each.title}: {text}" for each in run.experiments if (text := tester_limited(run, each))]
 
 
 def uneven_queues(run: RunRecord) -> list[str]:
     """Returns a line for each port one of whose receive queues got most of the frames of many flows."""
     return [
-        f"{experiment.name}: queue {queues.fullest} of the tester's {port_name(queues)} port received "
+        f"{experiment.title}: queue {queues.fullest} of the tester's {port_name(queues)} port received "
         f"{percent(100 * max(queues.frames) / queues.total)} of the frames, although they had up to "
         f"{queues.flows:,} four-tuples: the port's card does not spread what differs between them. Vary more of "
         "the addresses and ports, or use one queue."

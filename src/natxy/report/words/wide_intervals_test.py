@@ -61,6 +61,11 @@ def test_disturbed_trials_are_counted_as_in_the_summary(empty: RunRecord) -> Non
     assert ", 3 disturbed (something else ran on the gateway's core) and repeated" in summary
 
 
+def test_one_trial_is_no_plural(empty: RunRecord) -> None:
+    alone = replace(empty, experiments=[experiment([300e3], trials={1: [QUIET]})])
+    assert terminal.count(alone).startswith("1 trial. Seed ")
+
+
 def test_experiments_with_one_cause_are_told_together(empty: RunRecord) -> None:
     records = [replace(FEW, id=1), replace(LEVELS, id=2), replace(FEW, id=3)]
     found = explanations(replace(empty, experiments=records))
@@ -92,3 +97,15 @@ def test_a_ratio_that_is_known_better_is_told(empty: RunRecord) -> None:
 
 def test_agreeing_repetitions_need_no_words(empty: RunRecord) -> None:
     assert lines(empty, experiment([300e3, 301e3, 299e3])) == []
+
+
+def test_a_receive_rate_is_not_told_where_all_its_ratios_are_known(empty: RunRecord) -> None:
+    def rate(values: list[float], title: str) -> ExperimentRecord:
+        return replace(experiment(values, title=title, procedure="receive-rate"), in_blocks=True)
+
+    forwarding = replace(rate([400e3, 300e3, 350e3], "Forwarding"), id=1)
+    nat = replace(rate([200e3, 150e3, 175e3], "NAT"), baseline=forwarding)
+    loose = replace(rate([150e3, 250e3, 175e3], "NAT"), baseline=forwarding)
+    assert lines(empty, forwarding, nat) == []
+    assert len(lines(empty, forwarding, loose)) == len(lines(empty, forwarding, nat, loose)) == 2
+    assert len(lines(empty, forwarding)) == 1

@@ -72,8 +72,8 @@ def test_the_report_has_the_shares_and_a_remark(tmp_path: Path) -> None:
         ("Router", "right", "2", "2,000", "0.1 %", "99.9 %"),
     )
     second, right = uneven_queues(run)
-    assert second.startswith("router: queue 1 of the tester's left 2 port received 99.0 % of the frames")
-    assert right.startswith("router: queue 1 of the tester's right port received 99.9 % of the frames")
+    assert second.startswith("Router: queue 1 of the tester's left 2 port received 99.0 % of the frames")
+    assert right.startswith("Router: queue 1 of the tester's right port received 99.9 % of the frames")
     page = render(RunReader(tmp_path))
     assert "Receive queues" in page
     assert "although they had up to 4,000 four-tuples" in page

@@ -80,7 +80,7 @@ def test_addresses_outside_of_the_pool_are_noticed(tmp_path: Path, lowest: str, 
     assert table
     assert table.rows[0][4] == shown_as
     said = (
-        f"nat: connections came from {lowest}, and `pool` is 198.19.0.4/30: compare the gateway's rules with the plan"
+        f"NAT: connections came from {lowest}, and `pool` is 198.19.0.4/30: compare the gateway's rules with the plan"
     )
     assert strange_sources(RunReader(tmp_path).run) == ([said] if "not of" in shown_as else [])
 
