@@ -84,7 +84,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool, str]] = [
         True,
         "at least this",
     ),
-    ("churn", {"connections": 1000, "search": SEARCH}, {}, True, "at least this"),
+    ("churn", {"connections": 250_000, "search": SEARCH, "lifetime": 0.1}, {}, True, "at least this"),
     ("ageing", {"connections": 100, "rate": 1000, "longest": 1}, {}, True, "all connections were kept"),
     ("fill", {"connections": 100, "rate": 1000}, {}, True, "all connections were made: ask for more"),
     (

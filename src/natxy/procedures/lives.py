@@ -8,6 +8,7 @@ if every frame of every connection arrives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import StreamResult, Verdict
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
+from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.lives import ChurnConfig, TcpConnectionRateConfig
 from natxy.procedures.common.base import Procedure, ProcedureResult
 from natxy.procedures.common.lives import live
@@ -31,6 +33,25 @@ class TcpConnectionRate(Procedure[TcpConnectionRateConfig]):
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return _trial_s(experiment)
 
+    def caveats(self, experiment: Experiment) -> list[Caveat]:
+        """Says where handshakes, data and closings do not mix, because the last connection is opened before the first
+        is closed."""
+        assert experiment.connections is not None
+        assert experiment.search is not None
+        life_s = self.config.life_s(experiment.protocol)
+        most_fps = experiment.search.max_rate
+        opened_s = experiment.pair_count * experiment.connections / most_fps
+        if opened_s >= life_s:
+            return []
+        enough = math.ceil(most_fps * life_s / experiment.pair_count)
+        return [
+            limitation(
+                f"{experiment.title}: at {format_quantity(most_fps, Unit.CPS)} all connections are opened in "
+                f"{format_duration(opened_s)}, before the first is closed after {format_duration(life_s)}, so that "
+                f"handshakes, data and closings do not mix; {enough:,} `connections` or a lower `max_rate` mix them."
+            )
+        ]
+
 
 class Churn(Procedure[ChurnConfig]):
     def measure(self, repetition: Repetition) -> ProcedureResult:
@@ -43,14 +64,6 @@ class Churn(Procedure[ChurnConfig]):
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
         return _trial_s(experiment)
-
-    def caveats(self, experiment: Experiment) -> list[Caveat]:
-        if self.config.lifetime is not None:
-            return []
-        text = (
-            "churn has no `lifetime`, so that nobody knows whether any connection expired during a trial: where none "
-        )
-        return [limitation(f"{text}does, the rate is that of connections which stay.")]
 
     def _further(self) -> list[str]:
         return [figure.name for figure in self.config.figures if figure != self.config.headline()]

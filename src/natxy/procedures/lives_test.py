@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Tests what is told beside rates of connections that come and go; `truth_test.py` measures them in virtual time."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from natxy.events.listener import RunListener
 from natxy.plan.resolve import resolve
 from natxy.plan.written import Plan
+from natxy.procedures.registry import procedure_of
+from natxy.procedures.truth_test import SEARCH, plan_of
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
 
@@ -39,3 +45,14 @@ def test_losses_of_new_and_of_older_connections_are_told_apart(tmp_path: Path) -
 
 def test_a_search_without_a_failure_shows_no_loss(tmp_path: Path) -> None:
     assert losses(tmp_path, LEAST_CPS) == (None, None)
+
+
+@pytest.mark.parametrize(("connections", "mixes"), [(349_999, False), (350_000, True)])
+def test_steps_that_never_mix_are_told(connections: int, *, mixes: bool) -> None:
+    """At a million connections a second, a life of seven steps of 50 ms has 350,000."""
+    search = SEARCH | {"max_rate": 1e6}
+    [experiment] = plan_of("tcp-connection-rate", {}, phase2=False, connections=connections, search=search).experiments
+    told = [caveat.text for caveat in procedure_of(experiment).caveats(experiment)]
+    assert ["350,000 `connections` or a lower `max_rate` mix them" in text for text in told] == (
+        [] if mixes else [True]
+    )

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from natxy.calibration.case import Case, Expected, exactly, within
 from natxy.calibration.scale import Scale
+from natxy.plan.frames.forms import Protocol
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.model.units import Unit, format_duration
+from natxy.plan.procedures.lives import ChurnConfig
 
 CAPACITY: Final = 3000
 CLEAR_S: Final = 0.02
@@ -74,7 +77,14 @@ def tcp_connection_rate(scale: Scale) -> Iterator[Case]:
 
 
 def churn(scale: Scale) -> Iterator[Case]:
-    yield _connecting("churn", "Connections that come and go", scale, lifetime=LIFETIME_S)
+    """Connections live so briefly that few are enough for a table in steady state at the search's highest rate."""
+    lives = ChurnConfig(step=0.02, age=0.1, lifetime=0.2)
+    assert lives.lifetime is not None
+    enough = 2 * lives.most_at_once(2**32, scale.search(scale.connections_cps)["max_rate"], Protocol.UDP)
+    longer = replace(scale, connections=max(scale.connections, enough))
+    case = _connecting("churn", "Connections that come and go", longer, lifetime=lives.lifetime)
+    procedure: dict[str, object] = {"name": lives.name, **lives.model_dump(exclude_unset=True)}
+    yield replace(case, experiment={**case.experiment, "procedure": procedure})
 
 
 def ageing(scale: Scale) -> Iterator[Case]:

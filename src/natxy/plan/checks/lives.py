@@ -13,6 +13,7 @@ from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.ageing import AgeingConfig
 from natxy.plan.procedures.lives import ChurnConfig
 from natxy.plan.testbeds import TestbedConfig
+from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
 # For how many lives of a connection new ones are opened.
 _STEADY: Final = 2
@@ -32,6 +33,10 @@ def check_lives(testbed: TestbedConfig, experiment: Experiment, location: Locati
     if ports and ports.most_receivers > 1:
         text = f"{procedure.name} needs one core that receives and sends on a port, and {ports.most_receivers} cores "
         yield Problem(("testbed", "queues"), f"{text}share a port's {ports.queues} queues; set it to 1")
+    tasks = ports.tester_cores if ports else None
+    if isinstance(tasks, CoresOfTasks) and tasks.right.send != tasks.right.receive:
+        text = f"{procedure.name} needs one core that sends and receives on the right port; give `send` and `receive` "
+        yield Problem(("testbed", "tester_cores", "right"), f"{text}the same core")
     if isinstance(procedure, ChurnConfig):
         yield from _check_churn(procedure, experiment, location)
     if isinstance(procedure, AgeingConfig):
@@ -44,10 +49,24 @@ def _check_churn(procedure: ChurnConfig, experiment: Experiment, location: Locat
         text = f"{format_duration(procedure.age)} are too short for the frames that open a connection; expected at "
         text += f"least {format_duration(opened_s + procedure.step)}: raise `age`, or lower `step`"
         yield Problem((*location, "procedure", "age"), text)
-    if procedure.lifetime is None or experiment.search is None or experiment.connections is None:
-        return
-    planned = [each for hop in experiment.gateway.hops for each in hop.lifetimes_of(experiment.protocol)[0].items()]
     udp = experiment.protocol == Protocol.UDP
+    if udp and procedure.close != ChurnConfig.model_fields["close"].default:
+        text = "connections of UDP are not closed, and expire; remove it, or give `protocol: tcp`"
+        yield Problem((*location, "procedure", "close"), text)
+    if procedure.lifetime is None:
+        kept = "UDP connection" if udp else "closed TCP connection"
+        text = "nobody knows whether any connection goes; give the longest time for which the gateway keeps an idle "
+        text += kept
+        yield Problem((*location, "procedure", "lifetime"), text)
+        return
+    if experiment.search is None or experiment.connections is None:
+        return
+    lifetimes = [hop.lifetimes_of(experiment.protocol) for hop in experiment.gateway.hops]
+    planned = [each for own, _ in lifetimes for each in own.items()]
+    known = [lifetime_s for both in lifetimes for each in both for lifetime_s in each.values()]
+    if udp and known and procedure.lifetime > max(known):
+        text = f"the gateway keeps no idle connection for longer than {max(known)} s; give the longest of its lifetimes"
+        yield Problem((*location, "procedure", "lifetime"), text)
     if longer := next((each for each in planned if udp and each[1] > procedure.lifetime), None):
         text = (
             f"the gateway keeps connections for longer, {longer[1]} s ({longer[0]}); give the longest of its lifetimes"

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from natxy.plan.checks.port_sets_test import problems
+from natxy.plan.model.problems import PlanProblems
+from natxy.plan.resolve import resolve
+from natxy.plan.written import Plan
 
 SEARCH = {"min_rate": "1k", "max_rate": "10k", "error": "10%"}
 NAT = {"driver": "nftables", "udp_timeout_s": 120}
@@ -29,10 +32,18 @@ def test_closing_needs_tcp() -> None:
 @pytest.mark.parametrize(
     ("procedure", "connections", "place", "words"),
     [
-        ({"age": "90ms"}, "50k", "procedure.age", "expected at least 100 ms: raise `age`, or lower `step`"),
+        (
+            {"age": "90ms", "lifetime": "3s"},
+            "100k",
+            "procedure.age",
+            "expected at least 100 ms: raise `age`, or lower `step`",
+        ),
         ({"lifetime": "10s"}, "50k", "connections", "give at least 221,000 for a table in steady state"),
         ({"lifetime": "3s"}, "100k", "", ""),
         ({"lifetime": "2s"}, "100k", "procedure.lifetime", "keeps connections for longer, 3 s (udp_timeout_s)"),
+        ({"lifetime": "121s"}, "3M", "procedure.lifetime", "keeps no idle connection for longer than 120 s"),
+        ({}, "100k", "procedure.lifetime", "give the longest time for which the gateway keeps an idle UDP connection"),
+        ({"lifetime": "3s", "close": "reset"}, "100k", "procedure.close", "connections of UDP are not closed"),
     ],
 )
 def test_churn_lets_old_connections_expire(procedure: dict[str, Any], connections: str, place: str, words: str) -> None:
@@ -44,9 +55,28 @@ def test_churn_lets_old_connections_expire(procedure: dict[str, Any], connection
 
 def test_a_table_has_to_hold_the_connections_alive_at_once() -> None:
     small = {"driver": "nftables", "conntrack_max": 45_000, "udp_timeout_s": 3}
-    own = {"connections": "100k", "search": SEARCH, "gateway": small}
-    assert "conntrack_max" in next(iter(told(procedure="churn", **own)))
-    assert "gateway.conntrack_max" not in told(procedure={"name": "churn", "lifetime": "3s"}, **own)
+    own = {"connections": "1M", "search": SEARCH, "gateway": small}
+    assert told(procedure={"name": "churn", "lifetime": "3s"}, **own) == {}
+    assert "gateway.conntrack_max" in told(procedure={"name": "churn", "lifetime": "5s"}, **own)
+
+
+def test_the_core_that_receives_connections_also_sends_their_replies() -> None:
+    def told_of(**right: int) -> dict[str, str]:
+        cores = {"left": {"send": 1, "receive": 2}, "right": right}
+        given = {"driver": "nftables", "udp_timeout_s": 3}
+        own = {"name": "x", "procedure": "fill", "connections": 1000, "rate": 1000, "gateway": given}
+        plan = {"name": "p", "timing": "lab", "testbed": {"kind": "lab", "tester_cores": cores}, "experiments": [own]}
+        try:
+            resolve(Plan.model_validate(plan))
+        except PlanProblems as refused:
+            return {".".join(map(str, each.location)): each.message for each in refused.problems}
+        return {}
+
+    assert told_of(send=3, receive=3) == {}
+    assert told_of(send=3, receive=2) == {
+        "testbed.tester_cores.right": "fill needs one core that sends and receives on the right port; give `send` and "
+        "`receive` the same core"
+    }
 
 
 @pytest.mark.parametrize(
