@@ -104,5 +104,8 @@ def test_its_rate_is_none_to_establish_connections_at() -> None:
     tear_down = common | {"name": "a", "procedure": "tear-down-rate", "phase1_rate": "1k"}
     share = common | {"name": "b", "procedure": "tear-down-rate", "phase1_rate": {"experiment": "a", "percent": 50}}
     plan = {"name": "p", "testbed": {"kind": "simulated"}, "experiments": [tear_down, share]}
-    with pytest.raises(PlanProblems, match="'a' is no earlier connection-rate or validated-connection-rate experiment"):
+    with pytest.raises(
+        PlanProblems,
+        match="'a' is no earlier connection-rate or validated-connection-rate or tcp-connection-rate experiment",
+    ):
         resolve(Plan.model_validate(plan))

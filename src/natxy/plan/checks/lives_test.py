@@ -103,3 +103,24 @@ def test_idle_times_may_be_longer_than_a_lifetime() -> None:
 def test_probes_are_as_frequent_as_the_engine_can_send() -> None:
     found = told(procedure={"name": "ageing", "longest": "1h"}, connections=10)
     assert found == {"connections": "10 probes in 1 h 00 min are too few; give more"}
+
+
+@pytest.mark.parametrize("procedure", ["connection-rate", "tcp-connection-rate"])
+@pytest.mark.parametrize("takes", ["fill", {"name": "ageing", "longest": 10}])
+def test_a_rate_of_new_connections_is_a_share_of_a_measured_rate(procedure: str, takes: Any) -> None:
+    def told_of(protocol: str, **rate: Any) -> list[str]:
+        of_tcp = {"gateway": NAT, "connections": 5000, "frame_size": 128}
+        first = of_tcp | {"name": "first", "procedure": procedure, "search": SEARCH, "protocol": "tcp"}
+        later = of_tcp | {"name": "later", "procedure": takes, "rate": rate, "protocol": protocol, "frame_size": 256}
+        try:
+            resolve(Plan.model_validate({"name": "p", "timing": "lab", "experiments": [first, later]}))
+        except PlanProblems as refused:
+            return [each.message for each in refused.problems if each.location[-1] == "experiment"]
+        return []
+
+    assert told_of("tcp", experiment="first", percent=50) == []
+    assert told_of("udp", experiment="first", percent=50) == [
+        "'first' has the protocol tcp, so its rate cannot be used here"
+    ]
+    [unknown] = told_of("tcp", experiment="none", percent=50)
+    assert "no earlier connection-rate or validated-connection-rate or tcp-connection-rate experiment" in unknown

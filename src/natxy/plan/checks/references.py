@@ -9,6 +9,7 @@ from natxy.plan.frames.mix import sizes_text
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.terms import Family
 from natxy.plan.model.traffic import Directions
+from natxy.plan.model.units import Unit
 from natxy.plan.procedures import suppliers
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.untrusted.validation import guess
@@ -36,9 +37,11 @@ def _check_known_rates(
         if rate is None or rate.experiment is None:
             continue
         at = (*location, field, "experiment")
-        measured = {name: other for name, other in earlier.items() if other.procedure.supplies == field}
+        of_connections = field == "rate" and experiment.procedure.rate_unit == Unit.CPS
+        supplied = "phase1_rate" if of_connections else field
+        measured = {name: other for name, other in earlier.items() if other.procedure.supplies == supplied}
         if rate.experiment not in measured:
-            wanted = " or ".join(suppliers(field))
+            wanted = " or ".join(suppliers(supplied))
             near = guess(rate.experiment, measured) or ";"
             text = f"{rate.experiment!r} is no earlier {wanted} experiment{near} there are: {_names(measured.values())}"
             yield Problem(at, text)
@@ -47,7 +50,8 @@ def _check_known_rates(
             if experiment.protocol != other.protocol:
                 text = f"{other.name!r} has the protocol {other.protocol}, so its rate cannot be used here"
                 yield Problem(at, text)
-            yield from _check_same_traffic(experiment, other, family, at, "its rate cannot be used here")
+            if not of_connections:
+                yield from _check_same_traffic(experiment, other, family, at, "its rate cannot be used here")
 
 
 def _names(experiments: Iterable[ExperimentPlan]) -> str:

@@ -64,7 +64,8 @@ class ProcedureDeclaration(PlanModel):
     """Facts that a report states beside the settings, by title."""
 
     supplies: ClassVar[str | None] = None
-    """The field of later experiments, `rate` or `phase1_rate`, that may refer to this procedure's headline."""
+    """The field of later experiments that may refer to this procedure's headline: `rate`, or `phase1_rate`, which
+    stands for a `rate` of new connections too."""
 
     rate_title: ClassVar[str] = "Rate"
     """The title of the experiment's `rate` in a report. A title other than "Rate" means that trials run at another

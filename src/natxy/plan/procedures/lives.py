@@ -70,6 +70,7 @@ class TcpConnectionRateConfig(LivesDeclaration):
     list_position: ClassVar = 570
     summary: ClassVar = "the highest rate of TCP connections, each opened, used and closed (RFC 3511 §5.3)"
     figures: ClassVar = (Figure("rate", "Maximum TCP connection rate", Unit.CPS),)
+    supplies: ClassVar = "phase1_rate"
     needs_tcp: ClassVar = True
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:

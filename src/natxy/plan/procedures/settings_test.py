@@ -107,7 +107,7 @@ def test_who_takes_and_who_supplies_a_field() -> None:
     ]  # fmt: skip
     assert takers("frame_size") == [], "a field of all procedures"
     assert suppliers("rate") == ["throughput", "ndr-pdr"]
-    assert suppliers("phase1_rate") == ["connection-rate", "validated-connection-rate"]
+    assert suppliers("phase1_rate") == ["connection-rate", "validated-connection-rate", "tcp-connection-rate"]
     assert suppliers("alpha") == []
 
 
