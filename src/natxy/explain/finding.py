@@ -33,6 +33,9 @@ def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
     singular = wanted.removesuffix("s")
     if found := known.get(wanted) or known.get(singular) or known.get(wanted.replace(" ", "_")):
         return found
+    # A procedure has `-` where a sentence has a space.
+    if found := [entry for name, of_name in known.items() if _spaced(name) == _spaced(wanted) for entry in of_name]:
+        return found
     opening = (f"{wanted} ", f"{singular} ", f"{wanted}.")
     if begun := [entry for name, of_name in known.items() if name.startswith(opening) for entry in of_name]:
         return [*dict.fromkeys(begun)]
@@ -42,3 +45,7 @@ def explaining(words: Iterable[str], others: Iterable[str] = ()) -> list[Entry]:
         raise PlanError(f"{given} is no exit code of natxy, but may be one of a script around it")
     near = guess(wanted, [*known, *others]) or ";"
     raise PlanError(f"{given!r} is not a word that natxy explains{near} `natxy explain` lists all words")
+
+
+def _spaced(name: str) -> str:
+    return name.replace("-", " ")

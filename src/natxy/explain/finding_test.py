@@ -10,6 +10,7 @@ from natxy.engine.messages.results import Verdict
 from natxy.errors import NatxyError, PlanError
 from natxy.explain.entries import entries
 from natxy.explain.finding import explaining
+from natxy.plan.procedures import DECLARATIONS
 from natxy.plan.written import ExperimentPlan, Plan
 from natxy.shipped import DOCS
 
@@ -98,3 +99,8 @@ def test_a_near_word_is_suggested_and_others_are_not() -> None:
         explaining(["qqqq"])
     with pytest.raises(PlanError, match="10 is no exit code of natxy, but may be one of a script around it"):
         explaining(["10"])
+
+
+@pytest.mark.parametrize("procedure", DECLARATIONS)
+def test_every_procedure_is_explained(procedure: str) -> None:
+    assert facts(procedure)

@@ -314,7 +314,8 @@ def of_rate(name: str, percent: int = 50) -> Fields:
         (
             (BASE, RATE, PHASE2 | {"phase1_rate": of_rate("base")}),
             "experiments[2].phase1_rate.experiment",
-            "'base' is no earlier connection-rate or validated-connection-rate or tcp-connection-rate experiment; there are: rate",
+            "'base' is no earlier connection-rate or validated-connection-rate or tcp-connection-rate experiment; "
+            "there are: rate",
         ),
         (
             (RATE, BASE | {"procedure": "latency", "search": None, "rate": of_rate("rate")}),
