@@ -62,7 +62,6 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
                 "maximum can pass."
             )
         yield from procedure_of(experiment).caveats(experiment)
-    protocols = {experiment.protocol for experiment in by_frames}
     for experiment in by_frames:
         goal = experiment.search.goal if experiment.search else None
         decided_by_goal = goal is not None and goal.final_trial is not None
@@ -92,13 +91,23 @@ def _measured(plan: ResolvedPlan) -> Iterator[Caveat]:
             )
         yield from procedure_of(experiment).repeat_caveats(experiment.repeat)
         if experiment.uses_connections:
-            if experiment.protocol == Protocol.TCP or Protocol.TCP not in protocols:
-                lives = experiment.protocol == Protocol.TCP and experiment.procedure.life(Protocol.TCP)
-                yield limitation(_OF_LIVES if lives else _OF_PROTOCOL[experiment.protocol])
             yield from _unchecked_table(experiment)
+    yield from _kinds_of_connections([experiment for experiment in by_frames if experiment.uses_connections])
     yield from _tolerated_losses(by_frames)
     yield from _few_networks(plan.experiments)
     yield from _short_connection_trials(plan.experiments)
+
+
+def _kinds_of_connections(experiments: list[Experiment]) -> Iterator[Caveat]:
+    """Says how connections differ from those of hosts, and if they do in several ways, of which experiments."""
+    of_tcp = [experiment for experiment in experiments if experiment.protocol == Protocol.TCP]
+    alike: dict[str, dict[str, None]] = {}
+    for experiment in of_tcp or experiments:
+        lives = experiment.protocol == Protocol.TCP and experiment.procedure.life(Protocol.TCP)
+        text = _OF_LIVES if lives else _OF_PROTOCOL[experiment.protocol]
+        alike.setdefault(text, {})[experiment.sweep or experiment.title] = None
+    for text, names in alike.items():
+        yield limitation(text if len(alike) == 1 else f"{'; '.join(names)}: {text}")
 
 
 def _unchecked_table(experiment: Experiment) -> Iterator[Caveat]:

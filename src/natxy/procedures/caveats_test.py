@@ -196,6 +196,15 @@ def test_trials_as_long_as_their_connections_have_no_length_to_deviate_in() -> N
     ]
 
 
+def test_two_limits_of_tcp_name_their_experiments() -> None:
+    tcp = {"protocol": "tcp", "frame_size": 128}
+    lives = RATE | tcp | {"name": "lives", "title": "Whole", "procedure": "tcp-connection-rate", "connections": "1M"}
+    both = [each.text for each in simulated(RATE | tcp | {"title": "Handshakes"}, lives)]
+    assert any(text.startswith("Handshakes: All connections take a step") for text in both)
+    assert any(text.startswith("Whole: The segments of a connection follow") for text in both)
+    assert any(text.startswith("The segments of a connection follow") for text in (e.text for e in simulated(lives)))
+
+
 GOAL = "(MLRsearch's goal exceed ratio); RFC 2544 §26.1 allows no loss."
 
 
