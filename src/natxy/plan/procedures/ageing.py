@@ -52,6 +52,7 @@ class AgeingConfig(OpenedAtRate):
     """Longest time for which a connection is left idle."""
 
     list_position: ClassVar = 590
+    mostly_waits: ClassVar = True
     summary: ClassVar = "how long a gateway keeps an idle connection (RFC 4787 §4.3, RFC 5382 §5)"
     figures: ClassVar = (
         Figure("lifetime", "Lifetime of an idle connection", Unit.SECONDS, more_is_better=True),

@@ -57,6 +57,10 @@ class ProcedureDeclaration(PlanModel):
     stateful: ClassVar[bool] = False
     """True if the procedure measures how connections are made or kept; others may run over established connections."""
 
+    mostly_waits: ClassVar[bool] = False
+    """True if its trials send few frames in a long time, so that the time of the gateway's cores says little of a
+    frame."""
+
     counts_connections: ClassVar[bool] = False
     """True if a number of connections enters the result, so that phase 1 must not make one of them twice."""
 

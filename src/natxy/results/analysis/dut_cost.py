@@ -55,9 +55,10 @@ def ns_per_frame(trials: Iterable[TrialRecord]) -> float | None:
 def cost(experiment: ExperimentRecord) -> Summary | None:
     """Summarizes the cost of a frame over the repetitions; None when it is unknown in all of them.
 
-    A gateway that polls its ports is busy whatever it forwards, so a frame costs it nothing that could be told.
+    A gateway that polls its ports is busy whatever it forwards, so a frame costs it nothing that could be told. In a
+    trial that mostly waits, what else ran on the cores is most of their work.
     """
-    if experiment.planned.gateway.polls:
+    if experiment.planned.gateway.polls or experiment.declaration.mostly_waits:
         return None
     known = (ns_per_frame(decisive_trials(each)) for each in experiment.repetitions if each.measured)
     return summarize([value for value in known if value is not None])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from natxy.engine.messages.results import Verdict
+from natxy.plan.procedures.ageing import AgeingConfig
 from natxy.results.analysis.dut_cost import cost, decisive_trials, ns_per_frame, shares
 from natxy.results.reader import RunReader
 from natxy.results.records import ExperimentRecord
@@ -75,3 +76,9 @@ def test_shares_are_those_of_the_traffic(measured: ExperimentRecord) -> None:
 
 def test_a_gateway_that_polls_has_no_cost(measured: ExperimentRecord) -> None:
     assert cost(replanned(measured, gateway={"driver": "reference"})) is None
+
+
+def test_a_procedure_that_mostly_waits_has_no_cost(measured: ExperimentRecord) -> None:
+    assert cost(measured)
+    planned = measured.planned.model_copy(update={"procedure": AgeingConfig()})
+    assert cost(replace(measured, planned=planned)) is None
