@@ -6,9 +6,7 @@ A new procedure adds its `Truth` below, and to GATEWAYS the fields of the simula
 
 from __future__ import annotations
 
-import itertools
 import math
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +17,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from natxy.engine.simulation.delays import PERIOD, SimulatedDelays
+from natxy.engine.simulation.delays import PERIOD
 from natxy.events.listener import RunListener
 from natxy.plan.gateways.limits import TablePolicy
 from natxy.plan.gateways.simulated import SimulatedConfig
@@ -30,11 +28,21 @@ from natxy.plan.resolved_plan import ResolvedPlan
 from natxy.plan.written import Plan
 from natxy.results.reader import RunReader
 from natxy.run.run import run_plan
+from tests.support.delay_truths import (
+    KNOWN_RATE,
+    TRIAL_S,
+    Figures,
+    both,
+    delay_models,
+    ipdv,
+    latency,
+    pdv,
+    single_tag_latency,
+    smallest_with_share,
+)
 
 ERROR: Final = 500
 SEARCH: Final = {"min_rate": "1k", "max_rate": "1M", "error": ERROR}
-KNOWN_RATE: Final = 20_000
-TRIAL_S: Final = 0.5
 FLOWS: Final = 1001
 MAXIMUM: Final = 800_000
 BURST: Final = 64
@@ -56,8 +64,6 @@ GATEWAYS: Final[dict[str, st.SearchStrategy[Any]]] = {
     "reverse_delay_ns": st.integers(min_value=0, max_value=1_000_000),
     "delay_spread_ns": st.integers(min_value=0, max_value=1_000_000),
 }
-
-Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -129,45 +135,6 @@ def loss_percent(gateway: SimulatedConfig, offered_percent: float) -> object:
     offered_fps = MAXIMUM * offered_percent / 100
     truth = max(0.0, 1 - gateway.forwarding_fps / 2 / offered_fps)
     return pytest.approx(100 * truth, abs=100 * 1.001 / (offered_fps * TRIAL_S))
-
-
-def latency(gateway: SimulatedConfig) -> Figures:
-    # As many tagged frames as there are different delays, twice.
-    delays = [sorted(each[:PERIOD]) for each in every_delay(gateway)]
-    typical = [statistics.median(each) for each in delays]
-    worst = [smallest_with_share(each * 2, 0.999) for each in delays]
-    return (
-        {"tl": max(typical), "wcl": max(worst)}
-        | both("tl", *typical)
-        | both("wcl", *worst)
-        | both("lost_tagged", 0, 0)
-    )  # fmt: skip
-
-
-def single_tag_latency(gateway: SimulatedConfig) -> Figures:
-    # The first frame after a warm-up as long as a trial.
-    delays = [model.of(round(KNOWN_RATE * TRIAL_S)) for model in delay_models(gateway)]
-    return {"latency": max(delays)} | both("latency", *delays) | both("lost_tagged", 0, 0)
-
-
-def pdv(gateway: SimulatedConfig) -> Figures:
-    delays = every_delay(gateway)
-    variations = [smallest_with_share(each, 0.999) - min(each) for each in delays]
-    return (
-        {"pdv": max(variations)} | both("pdv", *variations) | both("min_delay", *map(min, delays)) | both("lost", 0, 0)
-    )
-
-
-def ipdv(gateway: SimulatedConfig) -> Figures:
-    changes = [[later - earlier for earlier, later in itertools.pairwise(each)] for each in every_delay(gateway)]
-    largest = [max(each) for each in changes]
-    return (
-        {"max": max(largest)}
-        | both("min", *map(min, changes))
-        | both("median", *(smallest_with_share(each, 0.5) for each in changes))
-        | both("max", *largest)
-        | both("lost", 0, 0)
-    )
 
 
 def overload(gateway: SimulatedConfig) -> Figures:
@@ -497,24 +464,3 @@ def plan_of(procedure: str, gateway: dict[str, Any], /, *, phase2: bool, **other
 def found(rate: float) -> object:
     """Returns the rate that a search finds: whole frames are counted, in half a second or of 20,000 connections."""
     return pytest.approx(min(rate, 1e6), abs=ERROR + max(2.1, rate / 20_000))
-
-
-def both(name: str, forward: object, reverse: object) -> Figures:
-    return {f"{name}_forward": forward, f"{name}_reverse": reverse}
-
-
-def every_delay(gateway: SimulatedConfig) -> list[list[int]]:
-    """Returns the delays of all frames of a trial at the known rate, forward and reverse, in sending order."""
-    return [[model.of(frame) for frame in range(round(KNOWN_RATE * TRIAL_S))] for model in delay_models(gateway)]
-
-
-def delay_models(gateway: SimulatedConfig) -> list[SimulatedDelays]:
-    """Returns the models of the forward and the reverse direction."""
-    least = (gateway.forward_delay_ns, gateway.reverse_delay_ns)
-    return [SimulatedDelays(delay_ns, gateway.delay_spread_ns) for delay_ns in least]
-
-
-def smallest_with_share(values: list[int], share: float) -> int:
-    """Returns a percentile as RFC 2330 §11.3 defines it, by trying all values."""
-    ordered = sorted(values)
-    return next(x for number, x in enumerate(ordered, 1) if number >= share * len(ordered) - 1e-9)
