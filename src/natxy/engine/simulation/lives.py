@@ -57,7 +57,8 @@ class Lives:
             last = lost_frame(stream, received - 1)
             found["last_arrived"] = ArrivedFrame(sequence=last.sequence, due_s=last.due_s)
         if stream.kind == StreamKind.REPLIES:
-            found["absent"] = self.opening.frames - opened
+            absent = self.opening.frames - opened
+            found |= {"absent": absent, "sent": stream.frames - absent}
         return found
 
 

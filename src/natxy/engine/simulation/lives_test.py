@@ -62,3 +62,11 @@ def test_probes_find_the_connections_that_are_idle_for_longer(lifetime_s: float,
 
 def _idle_s(opening: StreamSpec, asking: StreamSpec, number: int) -> float:
     return asking.start_s - opening.start_s + number / asking.rate_fps - number / opening.rate_fps
+
+
+def test_a_reply_without_a_connection_is_not_sent() -> None:
+    found = lives()
+    reply, later, _ = found.steps
+    ends = found.ends_of(reply, CONNECTIONS - 10, CONNECTIONS - 10)
+    assert (ends["absent"], ends["sent"]) == (10, CONNECTIONS - 10)
+    assert "sent" not in found.ends_of(later, CONNECTIONS - 10, CONNECTIONS - 10)

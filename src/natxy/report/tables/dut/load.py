@@ -32,7 +32,7 @@ _LOAD_NOTE: Final = (
 _LOST_NOTE: Final = (
     "Of all trials whose load is known, without invalid ones. Queues are those in which frames wait for a core of the "
     "DUT. A frame dropped there may count as lost at the interface too, and interfaces also count frames that are not "
-    "the tester's."
+    "the tester's. A reply that was not sent, because its connection had not arrived, is none of the lost."
 )
 
 _PLACES_NOTE: Final = (
@@ -119,6 +119,7 @@ def _lost_row(experiment: ExperimentRecord, trials: Sequence[TrialRecord]) -> tu
     valid = [trial for trial in trials if trial.verdict is not Verdict.INVALID]
     found = [load for _, load in loads(valid)]
     sent, received, lost = (sum(getattr(trial, name) for trial in valid) for name in ("sent", "received", "lost"))
+    lost -= sum(stream.absent for trial in valid for stream in trial.result.streams)
     return (
         experiment.title, f"{sent:,}", f"{received:,}", f"{lost:,}",
         _sum(load.interfaces_lost for load in found), _sum(load.dropped for load in found), _causes(found),

@@ -68,6 +68,20 @@ def test_the_losses_of_a_chain_have_a_row_for_each_place(tmp_path: Path) -> None
     ]
 
 
+def test_a_reply_that_was_not_sent_is_not_lost(tmp_path: Path) -> None:
+    sample = SampleRun(tmp_path, loads=True)
+    number = sample.declare("nat", title="NAT")
+    row = sample.store.start_repetition(number, 1)
+    found = result(1000, Verdict.FAIL)
+    (stream,) = found.streams
+    assert stream.lost > 1
+    partly = found.model_copy(update={"streams": [stream.model_copy(update={"absent": stream.lost - 1})]})
+    sample.store.add_trial(row, trial(partly, rate_fps=1000, dut_load=dut_load(1000)))
+    sample.store.finish_repetition(row, State.DONE)
+    [losses] = load_tables(RunReader(sample.end()).run)
+    assert losses.rows[0][3] == "1"
+
+
 def test_a_run_of_before_loads_were_recorded_has_no_such_tables(tmp_path: Path) -> None:
     sample = SampleRun(tmp_path)
     measured_rates(sample, "other", [100e3])
