@@ -31,6 +31,8 @@ LEAST_TRIAL_S: Final = 60.0
 LEAST_REPEAT: Final = 20
 # Far below what any server answers, and soon done.
 _FILLING_FPS: Final = 1000.0
+# About how long a server takes to start and to answer its first queries.
+_STARTING_S: Final = 1.0
 
 
 class Dns64Rate(Procedure[Dns64RateConfig]):
@@ -56,6 +58,11 @@ class Dns64Rate(Procedure[Dns64RateConfig]):
             upper_bound=found.upper_bound,
             remark=found.remark,
         )
+
+    def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
+        filling_s = CACHED_NAMES / _FILLING_FPS if self.config.cached_percent else 0.0
+        before_s = _STARTING_S + experiment.timing.warm_up + filling_s
+        return before_s + super().expected_step_s(experiment, phase1_fps)
 
     def caveats(self, experiment: Experiment) -> list[Caveat]:
         found = []

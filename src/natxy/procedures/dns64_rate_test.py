@@ -129,3 +129,10 @@ def test_the_time_out_of_an_answer_is_no_departure() -> None:
     told = [caveat.text for caveat in caveats_of_plan(plan_of("dns64-rate", {}, phase2=False))]
     assert any("Queries are asked for" in text for text in told)
     assert not any("counts as lost" in text for text in told)
+
+
+def test_a_step_lasts_longer_than_its_queries() -> None:
+    plain, cached = (experiment_of(procedure={"name": "dns64-rate", "cached_percent": share}) for share in (0, 20))
+    steps_s = [procedure_of(each).expected_step_s(each, None) for each in (plain, cached)]
+    assert steps_s[0] == pytest.approx(1 + plain.traffic_s + plain.timing.expected_drain_s)
+    assert steps_s[1] - steps_s[0] == pytest.approx(1.009)
