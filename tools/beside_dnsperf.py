@@ -31,7 +31,7 @@ from natxy.events.listener import RunListener
 from natxy.locks.session import reserved
 from natxy.plan.experiment import Experiment
 from natxy.plan.yaml.loading import load_plan
-from natxy.procedures.common.queries import queries_of, queries_request
+from natxy.procedures.common.queries import greet, queries_of, queries_request
 from natxy.run.setup import Setup, Setups
 from natxy.tcp.hosts import TcpHosts
 
@@ -60,6 +60,13 @@ class Found:
     answered: float
     mean_ms: float
     asked: float
+
+
+def start_anew(setup: Setup, experiment: Experiment) -> None:
+    """Starts the server anew, which may hold what it has lost against the authority."""
+    with setup.gateway() as gateway:
+        gateway.clear()
+    greet(_engine(setup), experiment)
 
 
 def by_natxy(setup: Setup, experiment: Experiment, rate_qps: float, seed: int) -> Found:
@@ -138,9 +145,11 @@ def main() -> int:
     with reserved(plan, 1, RunListener()), Setups(plan, folder / "engine.log") as setups:
         setup = setups.provide(experiment)
         for number in range(arguments.repeat):
+            start_anew(setup, experiment)
             natxy = by_natxy(setup, experiment, arguments.rate, number)
             first = _FIRST_NAME + number * each
             names.write_text("".join(f"new4-{first + i:016x}.natxy.test AAAA\n" for i in range(each)))
+            start_anew(setup, experiment)
             found.append((natxy, by_dnsperf(setup, experiment, arguments.rate, arguments.seconds, names)))
     lines, good = table(found, arguments.apart)
     print("\n".join(lines))
