@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what a TCP connection costs a gateway when natxy makes it, and when h2load and nginx make it.
+
+    make vm && apt install nghttp2-client nginx-light
+    python -m tools.beside_http FOLDER [--rate 250] [--seconds 10] [--repeat 6] [--procedure '{name: …}']
+
+The gateway is an nftables NAT44 in one virtual machine of natxy's without KVM, whose instructions QEMU counts. Both
+testers, in turns, open as many connections a second through it, and use and close each: natxy by the procedure, and
+h2load and nginx, in a network namespace each, by the kernel's TCP, with one request a connection. nginx closes first
+where natxy's responder does. What the virtual machine executes without traffic is measured before each turn, and taken
+off.
+
+The first table, in Markdown, has the medians of all turns, and their ratios with 95 % intervals of the ratios of the
+single turns. The second has the instructions by module of the kernel, and the third the functions that differ most. The
+exit code is 1 if the instructions of a connection are further apart than --apart percent, if a connection failed, if
+the gateway's table has another number of entries than there were connections, or if it counted an invalid frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from natxy.dut.drivers.linux import NftablesGateway
+from natxy.engine.messages.common import Side
+from natxy.engine.messages.results import Verdict
+from natxy.events.listener import RunListener
+from natxy.events.run import Warned
+from natxy.locks.session import reserved
+from natxy.plan.experiment import Experiment
+from natxy.plan.yaml.loading import load_plan
+from natxy.procedures.common.streams import lives_request
+from natxy.results.dut_load import InstructionCount
+from natxy.results.intervals import median_interval
+from natxy.run.setup import Setup, Setups
+from natxy.system.process_owner import Owner
+from natxy.tcp.hosts import TcpHosts
+from natxy.testbeds.namespaces import LabNamespaces
+from natxy.testbeds.vm.qemu import GUEST_ADDRESS
+
+PLAN: Final = """\
+name: beside-http
+timing: {{preset: lab, drain: 1s, max_pause: 1s, overrun_floor: 1s}}
+testbed: {{kind: vm, cpus: 1, accelerator: tcg}}
+defaults: {{gateway: nftables}}
+experiments:
+  - name: natxy
+    procedure: {procedure}
+    protocol: tcp
+    frame_size: {frame_bytes}
+    connections: {connections}
+    ports: {{source: 32768-60999, destination: 80}}
+    search: {{min_rate: 1, max_rate: {rate}}}
+  # Its hosts are those of h2load and nginx.
+  - name: hosts
+    procedure: tcp-goodput
+"""
+# nginx answers from memory. A connection that it keeps is closed by the client.
+NGINX: Final = """\
+daemon off; master_process off; pid nginx.pid;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off; keepalive_timeout {keep_s};
+  server {{ listen {address}:80 backlog=4096; location / {{ return 200 "{answer}"; }} }}
+}}
+"""
+_KEEP_S: Final = 60
+_LISTENS_WITHIN_S: Final = 5.0
+# The last acknowledgments arrive, and the virtual machine rests again.
+_ENDS_S: Final = 1.0
+_WARM_UP_CONNECTIONS: Final = 20
+_MOST_FUNCTIONS: Final = 12
+_COUNTERS: Final = ("invalid", "insert_failed", "drop")
+_READING: Final = (
+    "cat /sys/class/net/left/statistics/rx_packets /sys/class/net/right/statistics/rx_packets "
+    "/sys/class/net/left/statistics/rx_bytes /sys/class/net/right/statistics/rx_bytes; conntrack -S"
+)
+# Frames as the kernel counts them lack the frame check sequence.
+_FCS_BYTES: Final = 4
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Holds what the gateway's interfaces have received from both sides, and the counters of its table."""
+
+    frames: int
+    bytes: int
+    counters: Mapping[str, int]
+
+    @classmethod
+    def of(cls, text: str) -> Reading:
+        left_frames, right_frames, left_bytes, right_bytes, *lines = text.splitlines()
+        found = dict.fromkeys(_COUNTERS, 0)
+        for name, count in re.findall(r"\b(\w+)=(\d+)", "\n".join(lines)):
+            if name in found:
+                found[name] += int(count)
+        frames = int(left_frames) + int(right_frames)
+        return cls(frames, int(left_bytes) + int(right_bytes) + _FCS_BYTES * frames, found)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Holds the connections of one tester, and what the gateway spent on them.
+
+    `failed` of them had no whole life; `resent`: segments that hosts sent again. `executed` and `idle` are the
+    instructions with traffic and, for about as long, without. `states`: the entries of the table by TCP's state.
+    """
+
+    connections: int
+    failed: int
+    resent: int
+    rate_cps: float
+    frames: int
+    bytes: int
+    counters: Mapping[str, int]
+    states: Mapping[str, int]
+    executed: InstructionCount
+    idle: InstructionCount
+
+    @property
+    def cost(self) -> float:
+        """The instructions that a connection adds."""
+        return self._added(self.executed.count, self.idle.count)
+
+    def modules(self) -> dict[str, float]:
+        return self._each(self.executed.modules, self.idle.modules)
+
+    def functions(self) -> dict[str, float]:
+        return self._each(self.executed.functions, self.idle.functions)
+
+    def problems(self) -> Iterator[str]:
+        """Yields what makes the turn no measurement of whole connections."""
+        if self.failed:
+            yield f"{self.failed} of {self.connections} connections failed"
+        if sum(self.states.values()) != self.connections:
+            yield f"the table has {said(self.states)} for {self.connections} connections"
+        if risen := {name: count for name, count in self.counters.items() if count}:
+            yield f"conntrack counted {said(risen)}"
+
+    def _each(self, executed: Mapping[str, int], idle: Mapping[str, int]) -> dict[str, float]:
+        return {name: self._added(executed.get(name, 0), idle.get(name, 0)) for name in executed.keys() | idle.keys()}
+
+    def _added(self, executed: int, idle: int) -> float:
+        return (executed - idle * self.executed.elapsed_s / self.idle.elapsed_s) / self.connections
+
+
+Pair = tuple[Turn, Turn]
+"""The turns of natxy and of the hosts in one repetition."""
+
+
+class Gateway:
+    """The gateway of a set-up, asked what it spends."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+
+    def rest(self) -> None:
+        """Empties the connection table."""
+        with self._setup.gateway() as gateway:
+            gateway.clear()
+
+    def executed(self, work: Callable[[], None]) -> InstructionCount:
+        """Returns what the virtual machine executes while `work` runs."""
+        watch = self._setup.watch
+        assert watch
+        watch.begin()
+        work()
+        watch.end()
+        load = watch.load()
+        if load is None or load.instructions is None or not load.instructions.functions:
+            raise SystemExit("nothing counts the virtual machine's instructions: `make vm` builds what does")
+        return load.instructions
+
+    def reading(self) -> Reading:
+        return Reading.of(self._asked(_READING))
+
+    def states(self) -> dict[str, int]:
+        """Returns the number of connections in the table by TCP's state."""
+        return entries(self._asked("conntrack -L -p tcp"))
+
+    def _asked(self, command: str) -> str:
+        with self._setup.gateway() as gateway:
+            assert isinstance(gateway, NftablesGateway)
+            return gateway.transport.run(["sh", "-c", command]).stdout
+
+
+@dataclass(frozen=True)
+class Made:
+    """Holds how a tester fared: the connections that had no whole life, and their rate."""
+
+    failed: int
+    rate_cps: float
+
+
+def turn(setup: Setup, connections: int, seconds: float, make: Callable[[], Made], resent: Callable[[], int]) -> Turn:
+    """Measures one turn, in which `make` makes the connections, and before it the virtual machine at rest."""
+    gateway = Gateway(setup)
+    gateway.rest()
+    idle = gateway.executed(lambda: time.sleep(seconds))
+    made: list[Made] = []
+    before, resent_before = gateway.reading(), resent()
+    executed = gateway.executed(lambda: made.append(make()))
+    after = gateway.reading()
+    return Turn(
+        connections=connections,
+        failed=made[0].failed,
+        resent=resent() - resent_before,
+        rate_cps=made[0].rate_cps,
+        frames=after.frames - before.frames,
+        bytes=after.bytes - before.bytes,
+        counters={name: count - before.counters[name] for name, count in after.counters.items()},
+        states=gateway.states(),
+        executed=executed,
+        idle=idle,
+    )
+
+
+def by_natxy(setup: Setup, experiment: Experiment, rate_cps: float, seconds: float, seed: int) -> Turn:
+    engine = setup.tester
+    assert not isinstance(engine, TcpHosts)
+    assert experiment.connections is not None
+
+    def make() -> Made:
+        result = engine.run_trial(lives_request(experiment, rate_cps, seed))
+        if result.verdict == Verdict.INVALID:
+            raise SystemExit(f"natxy's trial is invalid: {result.reason}; lower --rate")
+        lost = max(stream.planned - stream.received for stream in result.streams)
+        return Made(lost, result.streams[0].offered_rate_fps)
+
+    return turn(setup, experiment.connections, seconds, make, lambda: 0)
+
+
+class Server:
+    """The settings of nginx, in files of a folder, and the client's route to it."""
+
+    def __init__(self, experiment: Experiment, folder: Path, *, keeps: bool, answer_bytes: int) -> None:
+        self.address = str(experiment.addresses.right_hosts.first)
+        self.route = ["ip", "route", "replace", "default", "via", str(experiment.addresses.left.dut.ip)]
+        self.log = folder / "nginx.log"
+        settings = folder.resolve() / "nginx.conf"
+        keep_s = _KEEP_S if keeps else 0
+        text = NGINX.format(keep_s=keep_s, address=self.address, answer="x" * answer_bytes)
+        settings.write_text(text, encoding="utf-8")
+        self.argv = ["nginx", "-e", "stderr", "-p", str(settings.parent), "-c", str(settings)]
+
+
+class HttpHosts:
+    """h2load and nginx in the network namespaces of natxy's hosts, on the cores of the tester."""
+
+    def __init__(self, setup: Setup, server: Server) -> None:
+        namespaces = LabNamespaces(Owner.current())
+        pinned = ["taskset", "--cpu-list", ",".join(map(str, setup.tester_cores))]
+        self._inside = {side: ["ip", "netns", "exec", namespaces.host(side), *pinned] for side in Side}
+        self._server = server
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Runs nginx within the context."""
+        with self._server.log.open("wb") as log_file:
+            nginx = subprocess.Popen([*self._inside[Side.RIGHT], *self._server.argv], stderr=log_file)
+            try:
+                self._await_listening()
+                # The hosts have routes only for programs that choose a source address, which h2load does not.
+                self._run(Side.LEFT, *self._server.route)
+                yield
+            finally:
+                nginx.terminate()
+                nginx.wait()
+
+    def make(self, connections: int, rate_cps: int) -> Made:
+        """Opens connections at a rate, each for one request, and waits until the last one is closed."""
+        many, period_ms = paces(rate_cps)
+        pace = [f"--rate={many}", f"--rate-period={period_ms}ms", f"--clients={connections}"]
+        asked = ["h2load", "--h1", *pace, f"--requests={connections}", f"http://{self._server.address}/"]
+        made = h2load_made(self._run(Side.LEFT, *asked), connections)
+        time.sleep(_ENDS_S)
+        return made
+
+    def resent(self) -> int:
+        """Returns how many segments both hosts have sent again."""
+        return sum(resent_segments(self._run(side, "cat", "/proc/net/snmp")) for side in Side)
+
+    def _await_listening(self) -> None:
+        deadline_s = time.monotonic() + _LISTENS_WITHIN_S
+        while not self._run(Side.RIGHT, "ss", "-Htln", "sport = :80").strip():
+            if time.monotonic() > deadline_s:
+                raise SystemExit(f"nginx does not listen: look at {self._server.log}")
+            time.sleep(0.02)
+
+    def _run(self, side: Side, *argv: str) -> str:
+        return subprocess.run([*self._inside[side], *argv], check=True, capture_output=True, text=True).stdout
+
+
+def by_http(setup: Setup, hosts: HttpHosts, connections: int, rate_cps: int, seconds: float) -> Turn:
+    with hosts.serving():
+        # The gateway has to ask for the hosts' hardware addresses.
+        hosts.make(_WARM_UP_CONNECTIONS, rate_cps)
+        return turn(setup, connections, seconds, lambda: hosts.make(connections, rate_cps), hosts.resent)
+
+
+def paces(rate_cps: int) -> tuple[int, int]:
+    """Returns how many connections h2load has to open at once, and every how many milliseconds."""
+    period_ms = next(period_ms for period_ms in range(1, 1001) if rate_cps * period_ms % 1000 == 0)
+    return rate_cps * period_ms // 1000, period_ms
+
+
+def h2load_made(printed: str, connections: int) -> Made:
+    [(took, unit)] = re.findall(r"finished in ([\d.]+)(m?s),", printed)
+    [succeeded] = map(int, re.findall(r"requests: .* (\d+) succeeded,", printed))
+    if not succeeded:
+        raise SystemExit(f"h2load reached no server: {printed}")
+    return Made(connections - succeeded, succeeded / (float(took) / (1000 if unit == "ms" else 1)))
+
+
+def resent_segments(snmp: str) -> int:
+    """Returns the counter RetransSegs of /proc/net/snmp."""
+    names, counts = (line.split() for line in snmp.splitlines() if line.startswith("Tcp:"))
+    return int(counts[names.index("RetransSegs")])
+
+
+def entries(printed: str) -> dict[str, int]:
+    """Returns the entries that `conntrack -L` printed by TCP's state, without those of natxy's own ssh."""
+    lines = [line for line in printed.splitlines() if f" dst={GUEST_ADDRESS} " not in line]
+    return dict(Counter(re.findall(r"^tcp +6 \d+ (\w+)", "\n".join(lines), re.MULTILINE)))
+
+
+def said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "0"
+
+
+def compared(pairs: Sequence[Pair], of: Callable[[Turn], float], digits: int = 0) -> tuple[list[str], float]:
+    """Returns the cells of a row, and the median of the ratios natxy / hosts of all pairs."""
+    cells = [f"{median(of(pair[tester]) for pair in pairs):,.{digits}f}" for tester in (0, 1)]
+    ratios = [of(natxy) / of(hosts) for natxy, hosts in pairs]
+    # An interval of logarithms says the same of a ratio and of its inverse.
+    found = median_interval([*map(log, ratios)])
+    interval = f" [{exp(found.low):.3f}, {exp(found.high):.3f}]" if found else ""
+    return [*cells, f"{median(ratios):.3f}{interval}"], median(ratios)
+
+
+def table(pairs: Sequence[Pair], apart: float) -> tuple[list[str], bool]:
+    """Returns the lines of the first table, and whether natxy and the hosts agree."""
+    rows: dict[str, list[str]] = {
+        "connections a second": compared(pairs, lambda turn: turn.rate_cps, 1)[0],
+        "frames of a connection": compared(pairs, lambda turn: turn.frames / turn.connections, 2)[0],
+        "bytes of a connection": compared(pairs, lambda turn: turn.bytes / turn.connections)[0],
+    }
+    rows["instructions of a connection"], ratio = compared(pairs, lambda turn: turn.cost)
+    rows["instructions of a frame"] = compared(pairs, lambda turn: turn.cost * turn.connections / turn.frames)[0]
+    idle = compared(pairs, lambda turn: turn.idle.count / turn.idle.elapsed_s)[0]
+    rows["instructions of a second at rest"] = idle
+    for name in _COUNTERS:
+        rows[f"conntrack: {name}"] = _sums(pairs, lambda turn, name=name: {"": turn.counters[name]})  # type: ignore[misc]
+    rows["conntrack: entries"] = _sums(pairs, lambda turn: turn.states)
+    rows["segments sent again"] = _sums(pairs, lambda turn: {"": turn.resent})
+    lines = ["| | natxy | h2load and nginx | ratio |", "|---|---:|---:|---|"]
+    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    problems = [problem for pair in pairs for turn in pair for problem in turn.problems()]
+    good = abs(ratio - 1) <= apart / 100 and not problems
+    return [*lines, *(f"\n{problem}" for problem in problems)], good
+
+
+def _sums(pairs: Sequence[Pair], of: Callable[[Turn], Mapping[str, int]]) -> list[str]:
+    """Returns the cells with what all turns of a tester have together."""
+    sums = [sum((Counter(of(pair[tester])) for pair in pairs), Counter[str]()) for tester in (0, 1)]
+    return [*(said(each).strip() for each in sums), ""]
+
+
+def parts(pairs: Sequence[Pair], heading: str, of: Callable[[Turn], Mapping[str, float]], most: int) -> Iterable[str]:
+    """Yields the lines of a table of those parts whose instructions of a connection differ most."""
+    found = [[of(pair[tester]) for pair in pairs] for tester in (0, 1)]
+    names = {name for turns in found for each in turns for name in each}
+    medians = {name: [median(each.get(name, 0.0) for each in turns) for turns in found] for name in names}
+    yield f"\n| {heading} | natxy | h2load and nginx | difference |"
+    yield "|---|---:|---:|---:|"
+    for name, (natxy, hosts) in sorted(medians.items(), key=lambda part: -abs(part[1][0] - part[1][1]))[:most]:
+        yield f"| {name} | {natxy:,.0f} | {hosts:,.0f} | {natxy - hosts:+,.0f} |"
+
+
+class Told(RunListener):
+    def warned(self, event: Warned) -> None:
+        print(event.text, file=sys.stderr, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="for the plan, and the files of nginx")
+    parser.add_argument("--rate", type=int, default=250, help="connections per second")
+    parser.add_argument("--seconds", type=int, default=10, help="how long each turn opens connections")
+    parser.add_argument("--repeat", type=int, default=6)
+    parser.add_argument("--procedure", default="{name: tcp-connection-rate}", help="natxy's procedure, in YAML")
+    parser.add_argument("--frame-bytes", type=int, default=128, help="size of natxy's frames")
+    parser.add_argument("--answer-bytes", type=int, default=64, help="size of nginx's answers, without their headers")
+    parser.add_argument("--apart", type=float, default=10.0, help="percent by which the medians may differ")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = arguments()
+    folder: Path = given.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / "plan.yaml"
+    connections = given.rate * given.seconds
+    text = PLAN.format(
+        procedure=given.procedure, frame_bytes=given.frame_bytes, connections=connections, rate=given.rate
+    )
+    written.write_text(text, encoding="utf-8")
+    plan = load_plan(written)
+    natxy, hosts = plan.experiments
+    closing = natxy.procedure.model_dump().get("close")
+    if closing == "reset":
+        raise SystemExit("--procedure: h2load resets no connection; give `close: initiator` or `close: responder`")
+    pairs: list[Pair] = []
+    with reserved(plan, 1, Told()), Setups(plan, folder / "engine.log") as setups:
+        for number in range(given.repeat):
+            own = by_natxy(setups.provide(natxy), natxy, given.rate, given.seconds, number)
+            setup = setups.provide(hosts)
+            server = Server(hosts, folder, keeps=closing != "responder", answer_bytes=given.answer_bytes)
+            theirs = by_http(setup, HttpHosts(setup, server), connections, given.rate, given.seconds)
+            pairs.append((own, theirs))
+            print(f"{number + 1}: natxy {own.cost:,.0f}, hosts {theirs.cost:,.0f}", file=sys.stderr, flush=True)
+    lines, good = table(pairs, given.apart)
+    lines += parts(pairs, "module", Turn.modules, _MOST_FUNCTIONS)
+    lines += parts(pairs, "function", Turn.functions, _MOST_FUNCTIONS)
+    print("\n".join(lines))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
