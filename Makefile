@@ -20,7 +20,8 @@ AARCH64_PACKAGES := g++-aarch64-linux-gnu qemu-user-static mmdebstrap
 DEB_PACKAGES := build-essential debhelper git
 CONTAINER_PACKAGES := mmdebstrap podman crun
 DEV_PACKAGES := git dpdk-dev libgtest-dev libbenchmark-dev openssh-server openssh-client qemu-utils syslinux mtools \
-	dosfstools fdisk e2fsprogs clang clang-format libclang-rt-14-dev chromium tshark unbound bind9 pdns-recursor knot-resolver
+	dosfstools fdisk e2fsprogs clang clang-format libclang-rt-14-dev chromium tshark unbound bind9 pdns-recursor \
+	knot-resolver nghttp2-client nginx-light
 
 # The levels of x86-64 that the portable engine has builds for. DPDK itself needs the second.
 ISAS := x86-64-v2 x86-64-v3 x86-64-v4

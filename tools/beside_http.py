@@ -12,8 +12,9 @@ off.
 
 The first table, in Markdown, has the medians of all turns, and their ratios with 95 % intervals of the ratios of the
 single turns. The second has the instructions by module of the kernel, and the third the functions that differ most. The
-exit code is 1 if the instructions of a connection are further apart than --apart percent, if a connection failed, if
-the gateway's table has another number of entries than there were connections, or if it counted an invalid frame.
+exit code is 1 if the instructions of a connection or the rates are further apart than --apart percent, if a connection
+failed, if the gateway's table has another number of entries than there were connections, or if it counted an invalid
+frame.
 """
 
 from __future__ import annotations
@@ -351,12 +352,13 @@ def compared(pairs: Sequence[Pair], of: Callable[[Turn], float], digits: int = 0
 
 def table(pairs: Sequence[Pair], apart: float) -> tuple[list[str], bool]:
     """Returns the lines of the first table, and whether natxy and the hosts agree."""
-    rows: dict[str, list[str]] = {
-        "connections a second": compared(pairs, lambda turn: turn.rate_cps, 1)[0],
+    rows: dict[str, list[str]] = {}
+    rows["connections a second"], rates = compared(pairs, lambda turn: turn.rate_cps, 1)
+    rows |= {
         "frames of a connection": compared(pairs, lambda turn: turn.frames / turn.connections, 2)[0],
         "bytes of a connection": compared(pairs, lambda turn: turn.bytes / turn.connections)[0],
     }
-    rows["instructions of a connection"], ratio = compared(pairs, lambda turn: turn.cost)
+    rows["instructions of a connection"], costs = compared(pairs, lambda turn: turn.cost)
     rows["instructions of a frame"] = compared(pairs, lambda turn: turn.cost * turn.connections / turn.frames)[0]
     idle = compared(pairs, lambda turn: turn.idle.count / turn.idle.elapsed_s)[0]
     rows["instructions of a second at rest"] = idle
@@ -367,7 +369,7 @@ def table(pairs: Sequence[Pair], apart: float) -> tuple[list[str], bool]:
     lines = ["| | natxy | h2load and nginx | ratio |", "|---|---:|---:|---|"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     problems = [problem for pair in pairs for turn in pair for problem in turn.problems()]
-    good = abs(ratio - 1) <= apart / 100 and not problems
+    good = all(abs(ratio - 1) <= apart / 100 for ratio in (rates, costs)) and not problems
     return [*lines, *(f"\n{problem}" for problem in problems)], good
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,6 +52,7 @@ def test_costs_are_compared_in_medians_of_pairs() -> None:
     assert cells["| instructions of a frame"].startswith("| instructions of a frame | 48 | 50 | 0.950")
     assert cells["| conntrack: entries"] == "| conntrack: entries | 300 TIME_WAIT | 300 TIME_WAIT |  |"
     assert not table(pairs, 4)[1]
+    assert not table([(replace(WHOLE, rate_cps=60.0), WHOLE)], 10)[1]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,8 @@ def test_both_make_whole_connections_through_the_virtual_machine(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     root = Path(__file__).parent.parent
-    argv = [sys.executable, "-m", "tools.beside_http", str(tmp_path / "beside"), "--apart", "60"]
+    # On a busy machine h2load falls behind its rate.
+    argv = [sys.executable, "-m", "tools.beside_http", str(tmp_path / "beside"), "--apart", "1000"]
     done = subprocess.run(
         [*argv, "--rate", "50", "--seconds", "4", "--repeat", "2"],
         cwd=root,
@@ -128,3 +131,5 @@ def test_both_make_whole_connections_through_the_virtual_machine(
     record_property("beside h2load", done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| conntrack: entries | 400 TIME_WAIT | 400 TIME_WAIT |" in done.stdout
+    [of_frame] = re.findall(r"instructions of a frame .* ([\d.]+) \[", done.stdout)
+    assert float(of_frame) == pytest.approx(1, abs=0.3)
