@@ -36,6 +36,7 @@ from typing import Final
 from natxy.dut.drivers.linux import NftablesGateway
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.results import Verdict
+from natxy.errors import NatxyError
 from natxy.events.listener import RunListener
 from natxy.events.run import Warned
 from natxy.locks.session import reserved
@@ -263,13 +264,16 @@ class HttpHosts:
         namespaces = LabNamespaces(Owner.current())
         pinned = ["taskset", "--cpu-list", ",".join(map(str, setup.tester_cores))]
         self._inside = {side: ["ip", "netns", "exec", namespaces.host(side), *pinned] for side in Side}
+        # The gateway's programs have the usual priority, but natxy itself the lowest.
+        self._priority = setup.gateway
         self._server = server
 
     @contextmanager
     def serving(self) -> Iterator[None]:
         """Runs nginx within the context."""
         with self._server.log.open("wb") as log_file:
-            nginx = subprocess.Popen([*self._inside[Side.RIGHT], *self._server.argv], stderr=log_file)
+            with self._priority():
+                nginx = subprocess.Popen([*self._inside[Side.RIGHT], *self._server.argv], stderr=log_file)
             try:
                 self._await_listening()
                 # The hosts have routes only for programs that choose a source address, which h2load does not.
@@ -284,7 +288,8 @@ class HttpHosts:
         many, period_ms = paces(rate_cps)
         pace = [f"--rate={many}", f"--rate-period={period_ms}ms", f"--clients={connections}"]
         asked = ["h2load", "--h1", *pace, f"--requests={connections}", f"http://{self._server.address}/"]
-        made = h2load_made(self._run(Side.LEFT, *asked), connections)
+        with self._priority():
+            made = h2load_made(self._run(Side.LEFT, *asked), connections)
         time.sleep(_ENDS_S)
         return made
 
@@ -418,7 +423,10 @@ def main() -> int:
         procedure=given.procedure, frame_bytes=given.frame_bytes, connections=connections, rate=given.rate
     )
     written.write_text(text, encoding="utf-8")
-    plan = load_plan(written)
+    try:
+        plan = load_plan(written)
+    except NatxyError as error:
+        raise SystemExit(f"--procedure or --frame-bytes: {error}") from error
     natxy, hosts = plan.experiments
     closing = natxy.procedure.model_dump().get("close")
     if closing == "reset":
