@@ -8,7 +8,7 @@ The gateway is an nftables NAT44 in one virtual machine of natxy's without KVM, 
 testers, in turns, open as many connections a second through it, and use and close each: natxy by the procedure, and
 h2load and nginx, in a network namespace each, by the kernel's TCP, with one request a connection. nginx closes first
 where natxy's responder does. What the virtual machine executes without traffic is measured before each turn, and taken
-off.
+off. A turn in which a connection failed is measured again, up to four times.
 
 The first table, in Markdown, has the medians of all turns, and their ratios with 95 % intervals of the ratios of the
 single turns. The second has the instructions by module of the kernel, and the third the functions that differ most. The
@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import exp, log
 from pathlib import Path
 from statistics import median
@@ -81,6 +82,8 @@ _KEEP_S: Final = 60
 _LISTENS_WITHIN_S: Final = 5.0
 # The last acknowledgments arrive, and the virtual machine rests again.
 _ENDS_S: Final = 1.0
+# A pause of the virtual machine that is longer than a step of natxy's loses frames of the connections of that moment.
+_MOST_ATTEMPTS: Final = 5
 _WARM_UP_CONNECTIONS: Final = 20
 _MOST_FUNCTIONS: Final = 12
 _COUNTERS: Final = ("invalid", "insert_failed", "drop")
@@ -228,6 +231,16 @@ def turn(setup: Setup, connections: int, seconds: float, make: Callable[[], Made
     )
 
 
+def whole(measure: Callable[[], Turn]) -> Turn:
+    """Returns the first turn without a problem, or the last of some."""
+    for _ in range(_MOST_ATTEMPTS):
+        found = measure()
+        if not (problems := [*found.problems()]):
+            break
+        print(f"a turn has a problem: {'; '.join(problems)}", file=sys.stderr, flush=True)
+    return found
+
+
 def by_natxy(setup: Setup, experiment: Experiment, rate_cps: float, seconds: float, seed: int) -> Turn:
     engine = setup.tester
     assert not isinstance(engine, TcpHosts)
@@ -240,7 +253,8 @@ def by_natxy(setup: Setup, experiment: Experiment, rate_cps: float, seconds: flo
         lost = max(stream.planned - stream.received for stream in result.streams)
         return Made(lost, result.streams[0].offered_rate_fps)
 
-    return turn(setup, experiment.connections, seconds, make, lambda: 0)
+    connections = experiment.connections
+    return whole(lambda: turn(setup, connections, seconds, make, lambda: 0))
 
 
 class Server:
@@ -312,7 +326,8 @@ def by_http(setup: Setup, hosts: HttpHosts, connections: int, rate_cps: int, sec
     with hosts.serving():
         # The gateway has to ask for the hosts' hardware addresses.
         hosts.make(_WARM_UP_CONNECTIONS, rate_cps)
-        return turn(setup, connections, seconds, lambda: hosts.make(connections, rate_cps), hosts.resent)
+        make = partial(hosts.make, connections, rate_cps)
+        return whole(lambda: turn(setup, connections, seconds, make, hosts.resent))
 
 
 def paces(rate_cps: int) -> tuple[int, int]:

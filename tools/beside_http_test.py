@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ import pytest
 
 from natxy.results.dut_load import InstructionCount
 from tests.support import needs
-from tools.beside_http import Made, Reading, Turn, entries, h2load_made, paces, parts, resent_segments, table
+from tools.beside_http import Made, Reading, Turn, entries, h2load_made, paces, parts, resent_segments, table, whole
 
 CONNECTIONS: Final = 100
 # A second at rest costs 1,000 instructions, and a connection 500 beside that.
@@ -66,6 +67,13 @@ def test_costs_are_compared_in_medians_of_pairs() -> None:
 def test_a_turn_that_was_not_whole_is_told(bad: Turn, told: str) -> None:
     assert [*bad.problems()] == [told]
     assert not [*WHOLE.problems()]
+
+
+def test_a_turn_that_was_not_whole_is_measured_again() -> None:
+    turns = [replace(WHOLE, failed=1), replace(WHOLE, failed=2), WHOLE, replace(WHOLE, failed=3)]
+    assert whole(partial(next, iter(turns))) == WHOLE
+    bad = [replace(WHOLE, failed=number) for number in range(1, 9)]
+    assert whole(partial(next, iter(bad))).failed == 5
 
 
 def test_functions_that_differ_most_come_first() -> None:
