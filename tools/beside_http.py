@@ -7,7 +7,8 @@
 The gateway is an nftables NAT44 in one virtual machine of natxy's without KVM, whose instructions QEMU counts. Both
 testers, in turns, open as many connections a second through it, and use and close each: natxy by the procedure, and
 h2load and nginx, in a network namespace each, by the kernel's TCP, with one request a connection. nginx closes first
-where natxy's responder does. What the virtual machine executes without traffic is measured before each turn, and taken
+where natxy's responder does. natxy's step is such that no frames of two connections are due together, which would cost
+the gateway less. What the virtual machine executes without traffic is measured before each turn, and taken
 off. A turn in which a connection failed is measured again, up to four times.
 
 The first table, in Markdown, has the medians of all turns, and their ratios with 95 % intervals of the ratios of the
@@ -25,13 +26,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import exp, log
+from math import ceil
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from natxy.dut.drivers.linux import NftablesGateway
@@ -45,12 +45,12 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.yaml.loading import load_plan
 from natxy.procedures.common.streams import lives_request
 from natxy.results.dut_load import InstructionCount
-from natxy.results.intervals import median_interval
 from natxy.run.setup import Setup, Setups
 from natxy.system.process_owner import Owner
 from natxy.tcp.hosts import TcpHosts
 from natxy.testbeds.namespaces import LabNamespaces
 from natxy.testbeds.vm.qemu import GUEST_ADDRESS
+from tools.connection_turns import COUNTERS, Pair, Turn, parts, table
 
 PLAN: Final = """\
 name: beside-http
@@ -86,11 +86,12 @@ _ENDS_S: Final = 1.0
 _MOST_ATTEMPTS: Final = 5
 _WARM_UP_CONNECTIONS: Final = 20
 _MOST_FUNCTIONS: Final = 12
-_COUNTERS: Final = ("invalid", "insert_failed", "drop")
 _READING: Final = (
     "cat /sys/class/net/left/statistics/rx_packets /sys/class/net/right/statistics/rx_packets "
     "/sys/class/net/left/statistics/rx_bytes /sys/class/net/right/statistics/rx_bytes; conntrack -S"
 )
+_LEAST_STEP_S: Final = 0.05
+_GOLDEN: Final = 0.382
 # Frames as the kernel counts them lack the frame check sequence.
 _FCS_BYTES: Final = 4
 
@@ -106,62 +107,12 @@ class Reading:
     @classmethod
     def of(cls, text: str) -> Reading:
         left_frames, right_frames, left_bytes, right_bytes, *lines = text.splitlines()
-        found = dict.fromkeys(_COUNTERS, 0)
+        found = dict.fromkeys(COUNTERS, 0)
         for name, count in re.findall(r"\b(\w+)=(\d+)", "\n".join(lines)):
             if name in found:
                 found[name] += int(count)
         frames = int(left_frames) + int(right_frames)
         return cls(frames, int(left_bytes) + int(right_bytes) + _FCS_BYTES * frames, found)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Holds the connections of one tester, and what the gateway spent on them.
-
-    `failed` of them had no whole life; `resent`: segments that hosts sent again. `executed` and `idle` are the
-    instructions with traffic and, for about as long, without. `states`: the entries of the table by TCP's state.
-    """
-
-    connections: int
-    failed: int
-    resent: int
-    rate_cps: float
-    frames: int
-    bytes: int
-    counters: Mapping[str, int]
-    states: Mapping[str, int]
-    executed: InstructionCount
-    idle: InstructionCount
-
-    @property
-    def cost(self) -> float:
-        """The instructions that a connection adds."""
-        return self._added(self.executed.count, self.idle.count)
-
-    def modules(self) -> dict[str, float]:
-        return self._each(self.executed.modules, self.idle.modules)
-
-    def functions(self) -> dict[str, float]:
-        return self._each(self.executed.functions, self.idle.functions)
-
-    def problems(self) -> Iterator[str]:
-        """Yields what makes the turn no measurement of whole connections."""
-        if self.failed:
-            yield f"{self.failed} of {self.connections} connections failed"
-        if sum(self.states.values()) != self.connections:
-            yield f"the table has {said(self.states)} for {self.connections} connections"
-        if risen := {name: count for name, count in self.counters.items() if count}:
-            yield f"conntrack counted {said(risen)}"
-
-    def _each(self, executed: Mapping[str, int], idle: Mapping[str, int]) -> dict[str, float]:
-        return {name: self._added(executed.get(name, 0), idle.get(name, 0)) for name in executed.keys() | idle.keys()}
-
-    def _added(self, executed: int, idle: int) -> float:
-        return (executed - idle * self.executed.elapsed_s / self.idle.elapsed_s) / self.connections
-
-
-Pair = tuple[Turn, Turn]
-"""The turns of natxy and of the hosts in one repetition."""
 
 
 class Gateway:
@@ -330,6 +281,14 @@ def by_http(setup: Setup, hosts: HttpHosts, connections: int, rate_cps: int, sec
         return whole(lambda: turn(setup, connections, seconds, make, hosts.resent))
 
 
+def lone_step_ms(rate_cps: int) -> float:
+    """Returns a step after which no frames of two connections are due at the same moment.
+
+    The golden section of the time between two connections keeps the frames of any number of steps apart.
+    """
+    return round(1000 * (ceil(_LEAST_STEP_S * rate_cps) + _GOLDEN) / rate_cps, 3)
+
+
 def paces(rate_cps: int) -> tuple[int, int]:
     """Returns how many connections h2load has to open at once, and every how many milliseconds."""
     period_ms = next(period_ms for period_ms in range(1, 1001) if rate_cps * period_ms % 1000 == 0)
@@ -356,60 +315,6 @@ def entries(printed: str) -> dict[str, int]:
     return dict(Counter(re.findall(r"^tcp +6 \d+ (\w+)", "\n".join(lines), re.MULTILINE)))
 
 
-def said(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "0"
-
-
-def compared(pairs: Sequence[Pair], of: Callable[[Turn], float], digits: int = 0) -> tuple[list[str], float]:
-    """Returns the cells of a row, and the median of the ratios natxy / hosts of all pairs."""
-    cells = [f"{median(of(pair[tester]) for pair in pairs):,.{digits}f}" for tester in (0, 1)]
-    ratios = [of(natxy) / of(hosts) for natxy, hosts in pairs]
-    # An interval of logarithms says the same of a ratio and of its inverse.
-    found = median_interval([*map(log, ratios)])
-    interval = f" [{exp(found.low):.3f}, {exp(found.high):.3f}]" if found else ""
-    return [*cells, f"{median(ratios):.3f}{interval}"], median(ratios)
-
-
-def table(pairs: Sequence[Pair], apart: float) -> tuple[list[str], bool]:
-    """Returns the lines of the first table, and whether natxy and the hosts agree."""
-    rows: dict[str, list[str]] = {}
-    rows["connections a second"], rates = compared(pairs, lambda turn: turn.rate_cps, 1)
-    rows |= {
-        "frames of a connection": compared(pairs, lambda turn: turn.frames / turn.connections, 2)[0],
-        "bytes of a connection": compared(pairs, lambda turn: turn.bytes / turn.connections)[0],
-    }
-    rows["instructions of a connection"], costs = compared(pairs, lambda turn: turn.cost)
-    rows["instructions of a frame"] = compared(pairs, lambda turn: turn.cost * turn.connections / turn.frames)[0]
-    idle = compared(pairs, lambda turn: turn.idle.count / turn.idle.elapsed_s)[0]
-    rows["instructions of a second at rest"] = idle
-    for name in _COUNTERS:
-        rows[f"conntrack: {name}"] = _sums(pairs, lambda turn, name=name: {"": turn.counters[name]})  # type: ignore[misc]
-    rows["conntrack: entries"] = _sums(pairs, lambda turn: turn.states)
-    rows["segments sent again"] = _sums(pairs, lambda turn: {"": turn.resent})
-    lines = ["| | natxy | h2load and nginx | ratio |", "|---|---:|---:|---|"]
-    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    problems = [problem for pair in pairs for turn in pair for problem in turn.problems()]
-    good = all(abs(ratio - 1) <= apart / 100 for ratio in (rates, costs)) and not problems
-    return [*lines, *(f"\n{problem}" for problem in problems)], good
-
-
-def _sums(pairs: Sequence[Pair], of: Callable[[Turn], Mapping[str, int]]) -> list[str]:
-    """Returns the cells with what all turns of a tester have together."""
-    sums = [sum((Counter(of(pair[tester])) for pair in pairs), Counter[str]()) for tester in (0, 1)]
-    return [*(said(each).strip() for each in sums), ""]
-
-
-def parts(pairs: Sequence[Pair], heading: str, of: Callable[[Turn], Mapping[str, float]], most: int) -> Iterable[str]:
-    """Yields the lines of a table of those parts whose instructions of a connection differ most."""
-    found = [[of(pair[tester]) for pair in pairs] for tester in (0, 1)]
-    names = {name for turns in found for each in turns for name in each}
-    medians = {name: [median(each.get(name, 0.0) for each in turns) for turns in found] for name in names}
-    yield f"\n| {heading} | natxy | h2load and nginx | difference |"
-    yield "|---|---:|---:|---:|"
-    for name, (natxy, hosts) in sorted(medians.items(), key=lambda part: -abs(part[1][0] - part[1][1]))[:most]:
-        yield f"| {name} | {natxy:,.0f} | {hosts:,.0f} | {natxy - hosts:+,.0f} |"
-
-
 class Told(RunListener):
     def warned(self, event: Warned) -> None:
         print(event.text, file=sys.stderr, flush=True)
@@ -421,7 +326,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate", type=int, default=250, help="connections per second")
     parser.add_argument("--seconds", type=int, default=10, help="how long each turn opens connections")
     parser.add_argument("--repeat", type=int, default=6)
-    parser.add_argument("--procedure", default="{name: tcp-connection-rate}", help="natxy's procedure, in YAML")
+    parser.add_argument(
+        "--procedure", help="natxy's procedure, in YAML; default: tcp-connection-rate, with such a step"
+    )
     parser.add_argument("--frame-bytes", type=int, default=128, help="size of natxy's frames")
     parser.add_argument("--answer-bytes", type=int, default=64, help="size of nginx's answers, without their headers")
     parser.add_argument("--apart", type=float, default=10.0, help="percent by which the medians may differ")
@@ -435,7 +342,10 @@ def main() -> int:
     written = folder / "plan.yaml"
     connections = given.rate * given.seconds
     text = PLAN.format(
-        procedure=given.procedure, frame_bytes=given.frame_bytes, connections=connections, rate=given.rate
+        procedure=given.procedure or f"{{name: tcp-connection-rate, step: {lone_step_ms(given.rate)}ms}}",
+        frame_bytes=given.frame_bytes,
+        connections=connections,
+        rate=given.rate,
     )
     written.write_text(text, encoding="utf-8")
     try:
