@@ -290,6 +290,11 @@ def lone_step_ms(rate_cps: int) -> float:
     return round(1000 * (ceil(_LEAST_STEP_S * rate_cps) + _GOLDEN) / rate_cps, 3)
 
 
+def _as_hosts(rate_cps: int) -> str:
+    """Returns the procedure whose connections have as many frames as those of two hosts."""
+    return f"{{name: tcp-connection-rate, acknowledge: true, step: {lone_step_ms(rate_cps)}ms}}"
+
+
 def paces(rate_cps: int) -> tuple[int, int]:
     """Returns how many connections h2load has to open at once, and every how many milliseconds."""
     period_ms = next(period_ms for period_ms in range(1, 1001) if rate_cps * period_ms % 1000 == 0)
@@ -343,7 +348,7 @@ def main() -> int:
     written = folder / "plan.yaml"
     connections = given.rate * given.seconds
     text = PLAN.format(
-        procedure=given.procedure or f"{{name: tcp-connection-rate, step: {lone_step_ms(given.rate)}ms}}",
+        procedure=given.procedure or _as_hosts(given.rate),
         frame_bytes=given.frame_bytes,
         connections=connections,
         rate=given.rate,

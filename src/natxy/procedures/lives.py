@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.results import StreamResult, Verdict
@@ -24,6 +25,9 @@ from natxy.procedures.common.phase1 import TRIAL_OVERHEAD_S
 from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_rate
 from natxy.results.trials import TrialRecord
+
+
+_ROUNDING: Final = 1e-6
 
 
 class TcpConnectionRate(Procedure[TcpConnectionRateConfig]):
@@ -41,9 +45,9 @@ class TcpConnectionRate(Procedure[TcpConnectionRateConfig]):
         life_s = self.config.life_s(experiment.protocol)
         most_fps = experiment.search.max_rate
         opened_s = experiment.pair_count * experiment.connections / most_fps
-        if opened_s >= life_s:
+        enough = math.ceil(most_fps * life_s / experiment.pair_count - _ROUNDING)
+        if experiment.connections >= enough:
             return []
-        enough = math.ceil(most_fps * life_s / experiment.pair_count)
         return [
             limitation(
                 f"{experiment.title}: at {format_quantity(most_fps, Unit.CPS)} all connections are opened in "

@@ -24,7 +24,7 @@ def losses(folder: Path, most_cps: int) -> tuple[float | None, float | None]:
     experiment = {
         "name": "churn",
         "gateway": {"driver": "simulated", "connection_rate_fps": RATE_CPS},
-        "procedure": {"name": "churn", "step": 0.001, "age": 0.005},
+        "procedure": {"name": "churn", "step": 0.001, "age": 0.005, "lifetime": 0.5},
         "connections": 40_000,
         "search": {"kind": "binary", "min_rate": LEAST_CPS, "max_rate": most_cps, "error": most_cps},
     }

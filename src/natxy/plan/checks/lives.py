@@ -17,6 +17,7 @@ from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
 # For how many lives of a connection new ones are opened.
 _STEADY: Final = 2
+_ROUNDING_S: Final = 1e-9
 # Of the engine.
 _LEAST_PROBES_FPS: Final = 0.01
 
@@ -44,8 +45,9 @@ def check_lives(testbed: TestbedConfig, experiment: Experiment, location: Locati
 
 
 def _check_churn(procedure: ChurnConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
-    opened_s = max(step.age_s for step in procedure.life(experiment.protocol) if not procedure.is_later(step))
-    if procedure.age < opened_s + procedure.step:
+    opening_steps = 1 if experiment.protocol == Protocol.UDP else 2
+    opened_s = opening_steps * procedure.step
+    if procedure.age < opened_s + procedure.step - _ROUNDING_S:
         text = f"{format_duration(procedure.age)} are too short for the frames that open a connection; expected at "
         text += f"least {format_duration(opened_s + procedure.step)}: raise `age`, or lower `step`"
         yield Problem((*location, "procedure", "age"), text)

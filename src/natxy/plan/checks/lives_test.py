@@ -38,6 +38,12 @@ def test_closing_needs_tcp() -> None:
             "procedure.age",
             "expected at least 100 ms: raise `age`, or lower `step`",
         ),
+        (
+            {"age": "10ms", "lifetime": "3s"},
+            "100k",
+            "procedure.age",
+            "expected at least 100 ms: raise `age`, or lower `step`",
+        ),
         ({"lifetime": "10s"}, "50k", "connections", "give at least 221,000 for a table in steady state"),
         ({"lifetime": "3s"}, "100k", "", ""),
         ({"lifetime": "2s"}, "100k", "procedure.lifetime", "keeps connections for longer, 3 s (udp_timeout_s)"),
@@ -124,3 +130,9 @@ def test_a_rate_of_new_connections_is_a_share_of_a_measured_rate(procedure: str,
     ]
     [unknown] = told_of("tcp", experiment="none", percent=50)
     assert "no earlier connection-rate or validated-connection-rate or tcp-connection-rate experiment" in unknown
+
+
+def test_an_age_of_exactly_three_steps_is_enough() -> None:
+    procedure = {"name": "churn", "step": 0.05, "age": 0.15, "lifetime": "3s"}
+    found = told(procedure=procedure, protocol="tcp", connections="1M", search=SEARCH)
+    assert "procedure.age" not in found

@@ -89,19 +89,18 @@ class Conversation:
         self.say("syn", Sender.INITIATOR, Flags.SYN)
         return self.say("syn-ack", Sender.RESPONDER, Flags.SYN_ACK).say("ack", Sender.INITIATOR, Flags.ACK)
 
-    def exchange(self, requests: int = 1, responses: int = 1, prefix: str = "") -> Self:
-        """Adds segments of data, first from the initiator, then from the responder."""
+    def exchange(self, requests: int = 1, responses: int = 1, prefix: str = "", *, acknowledged: bool = False) -> Self:
+        """Adds segments of data, first from the initiator, then from the responder; if `acknowledged`, with an
+        acknowledgment after those of each side."""
         for name, sender, count in (
             ("request", Sender.INITIATOR, requests),
             ("response", Sender.RESPONDER, responses),
         ):
             for number in range(1, count + 1):
                 self.say(f"{prefix}{name}" + (f" {number} of {count}" if count > 1 else ""), sender, Flags.DATA)
+            if acknowledged and count:
+                self.say(f"{prefix}{name} ack", sender.other, Flags.ACK)
         return self
-
-    def acknowledge(self) -> Self:
-        """Adds the initiator's acknowledgment of the last response."""
-        return self.say("last ack", Sender.INITIATOR, Flags.ACK)
 
     def close(self, first: Sender) -> Self:
         """Adds the three segments by which a side closes the connection first (RFC 9293 §3.6)."""

@@ -36,10 +36,10 @@ def _conversation(state: State) -> Conversation:
         return Conversation().say("syn", Sender.INITIATOR, Flags.SYN)
     if state == "replied":
         return _conversation("opened").say("syn-ack", Sender.RESPONDER, Flags.SYN_ACK)
-    used = Conversation().open().exchange()
+    # A gateway may keep a connection for less time while data are not acknowledged.
+    used = Conversation().open().exchange(acknowledged=state == "used")
     if state == "used":
-        # A gateway may keep a connection for less time while data are not acknowledged.
-        return used.acknowledge()
+        return used
     return close(used, "initiator" if state == "closed" else "reset")
 
 

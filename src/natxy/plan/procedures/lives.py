@@ -66,6 +66,8 @@ class TcpConnectionRateConfig(LivesDeclaration):
     """Segments of data from the initiator to the responder, which fill the experiment's `frame_size`."""
     response: SegmentCount = 1
     """Segments of data from the responder to the initiator, which fill the experiment's `frame_size`."""
+    acknowledge: bool = False
+    """Whether request and response have an acknowledgment of their own, as hosts send one that have no data yet."""
 
     list_position: ClassVar = 570
     summary: ClassVar = "the highest rate of TCP connections, each opened, used and closed (RFC 3511 §5.3)"
@@ -74,7 +76,9 @@ class TcpConnectionRateConfig(LivesDeclaration):
     needs_tcp: ClassVar = True
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:
-        said = close(Conversation().open().exchange(self.request, self.response), self.close).said
+        said = close(
+            Conversation().open().exchange(self.request, self.response, acknowledged=self.acknowledge), self.close
+        ).said
         return tuple(steps_of(said[1:], self.step, self.step))
 
 
