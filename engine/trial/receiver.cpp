@@ -196,18 +196,25 @@ void Receiver::poll() {
 /// had arrived, is lost, but for as many frames as have come out of order since.
 void Receiver::watch_loss(std::uint64_t now) {
   next_look_ = ~std::uint64_t{0};
+  std::uint64_t too_many = 0;
+  bool settled = true;
   for (Reception& reception : receptions_) {
     if (!reception.stream.loss_watch || !reception.statistics) continue;
     const LossWatch& watch = *reception.stream.loss_watch;
     const Counts& counts = reception.counts;
     Missing& before = reception.missing;
     if (now >= before.at + watch.patience) {
-      const std::uint64_t late = counts.reordered - before.reordered;
-      if (before.frames > watch.tolerated + late) lost_too_many_.store(true, std::memory_order_relaxed);
-      before = {now, reception.statistics->window.next() - counts.received - counts.timed_out, counts.reordered};
+      const std::uint64_t allowed = watch.tolerated + counts.reordered - before.reordered;
+      const std::uint64_t excess = before.frames - std::min(before.frames, allowed);
+      before = {now, reception.statistics->window.next() - counts.received - counts.timed_out, counts.reordered, excess,
+                excess <= before.too_many};
     }
+    too_many += before.too_many;
+    settled = settled && before.settled;
     next_look_ = std::min(next_look_, before.at + watch.patience);
   }
+  if (too_many > 0) lost_too_many_.store(true, std::memory_order_relaxed);
+  settled_loss_.store(settled ? too_many : 0, std::memory_order_relaxed);
 }
 
 void Receiver::poll(Queue& queue) {

@@ -89,6 +89,9 @@ class Receiver final : public Task {
   /// Returns whether a stream with a LossWatch has certainly lost too many frames. Other threads may read it at any
   /// time.
   [[nodiscard]] bool lost_too_many() const { return lost_too_many_.load(std::memory_order_relaxed); }
+  /// Returns how many frames such streams have certainly lost too many, or 0 while their number grows. Other threads
+  /// may read it at any time.
+  [[nodiscard]] std::uint64_t settled_loss() const { return settled_loss_.load(std::memory_order_relaxed); }
   /// Adds the results of all receivers of a port to the reports. `marks` are those of all senders. Call it once, after
   /// the workers have stopped.
   static void report(std::span<Receiver* const> receivers, const PauseMarks& marks, TrialReport& trial,
@@ -130,6 +133,8 @@ class Receiver final : public Task {
     std::uint64_t at = 0;  // tick
     std::uint64_t frames = 0;
     std::uint64_t reordered = 0;
+    std::uint64_t too_many = 0;  // of those of the look before, lost by now and not tolerated
+    bool settled = false;        // no more than at the look before
   };
   struct Reception {
     Stream stream;
@@ -176,6 +181,7 @@ class Receiver final : public Task {
   Counter received_;
   std::uint64_t next_look_ = ~std::uint64_t{0};  // tick at which to look for losses again; never, if no stream asks
   std::atomic<bool> lost_too_many_ = false;
+  std::atomic<std::uint64_t> settled_loss_ = 0;
   std::uint64_t stale_ = 0;
   std::array<std::uint64_t, kFrameKinds> foreign_{};
   // The current burst. As local variables these would be zeroed for each burst.

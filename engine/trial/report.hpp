@@ -71,7 +71,7 @@ struct StreamReport {
   /// Returns how many frames the trial was to send: `planned`, or in a trial that ended early as many as it sent.
   [[nodiscard]] std::uint64_t due(std::uint64_t planned) const { return ended_early ? sent + absent : planned; }
 
-  bool ended_early = false;  // because a stream of the trial had certainly lost too many
+  bool ended_early = false;  // because the trial could not pass any more
   std::uint64_t sent = 0;
   std::uint64_t absent = 0;     // not sent, because they reply to connections that had not arrived
   std::uint64_t received = 0;   // in time

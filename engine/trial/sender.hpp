@@ -77,6 +77,11 @@ class Sender final : public Task {
   [[nodiscard]] std::uint64_t gives_up_at() const { return setup_.give_up_at; }
   [[nodiscard]] const Schedule& schedule() const { return setup_.schedule; }
   [[nodiscard]] std::uint64_t sent_so_far() const { return sent_.get(); }
+  /// Returns how many frames were due during the pauses that add up to `paused`. Other threads may ask at any time.
+  [[nodiscard]] std::uint64_t due_in_pauses() const {
+    const std::uint64_t paused = paused_.get();
+    return paused > 0 ? setup_.schedule.due(setup_.schedule.start() + paused) : 0;
+  }
 
   /// Adds this sender's results to the reports of its streams, which share its pacing, and its marks to those of all
   /// senders. Call it after the worker has stopped.
@@ -91,7 +96,7 @@ class Sender final : public Task {
       pacing.lateness.add(lateness_);
       pacing.overrun = std::max(pacing.overrun, overrun_);
       pacing.max_pause = std::max(pacing.max_pause, max_pause_);
-      pacing.paused = std::max(pacing.paused, paused_);
+      pacing.paused = std::max(pacing.paused, paused_.get());
       pacing.pauses = std::max(pacing.pauses, pauses_);
       pacing.refused += refused_;
       pacing.blocked = std::max(pacing.blocked, blocked_);
@@ -121,7 +126,7 @@ class Sender final : public Task {
     max_pause_ = std::max(max_pause_, pause);
     if (pause > setup_.notable_pause) pauses_ += pause;
     if (pause > setup_.longest_pause) {
-      paused_ += pause;
+      paused_.add(pause);
       if (behind_since_ == 0) behind_since_ = since;
       // During the pause the port was not asked to take frames, so it did not refuse any.
       if (refused_at_ != 0) refused_at_ += pause;
@@ -257,7 +262,7 @@ class Sender final : public Task {
   Histogram lateness_;
   std::uint64_t overrun_ = 0;
   std::uint64_t max_pause_ = 0;
-  std::uint64_t paused_ = 0;
+  Counter paused_;
   std::uint64_t pauses_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t blocked_ = 0;

@@ -52,6 +52,10 @@ enum class StreamKind : std::uint8_t { flows, connections, replies };
 /// spoofed frames, so that their loss counts for nothing. Otherwise all are treated alike.
 enum class StreamRole : std::uint8_t { foreground, background, phase1, validation, spoofed };
 
+/// Says when a trial ends before all its frames are sent. `lost`: as soon as a stream has certainly lost more than it
+/// tolerates. `invalid`: once this loss has ceased to grow, and the tester's pauses explain it.
+enum class EarlyEnd : std::uint8_t { never, invalid, lost };
+
 /// Selects the frames whose delays are reported one by one: numbers first, first + stride, … (RFC 8219 §7.2).
 struct TaggedFrames {
   std::uint64_t first = 0;
@@ -132,7 +136,7 @@ struct TrialSpec {
   std::uint64_t seed = 0;
   double drain_s = 2;
   bool drain_ends_early = false;  // as soon as every frame has arrived
-  bool ends_early = false;        // as soon as a stream has certainly lost more than it tolerates
+  EarlyEnd ends_early = EarlyEnd::never;
   Limits limits;
   std::optional<std::uint64_t> begin_at_ns;  // on the engine's clock; none: as soon as all workers are ready
   bool phase1 = false;                       // the responder's state table records the four-tuples that arrive

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace natxy {
@@ -46,6 +47,11 @@ std::string grouped(std::uint64_t count) {
 }
 
 std::string frames(std::uint64_t count) { return grouped(count) + (count == 1 ? " frame" : " frames"); }
+
+/// Returns what a reason says of an early end, if the trial had one.
+std::string_view of_early_end(const TrialReport& report) {
+  return report.ended_early() ? "; then the trial was ended" : "";
+}
 
 /// Tells which of a stream's lost frames a pause of the tester may have cost.
 struct LossByPause {
@@ -203,7 +209,8 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
   for (const PortReport& port : report.ports) {
     if (port.link_up && (!port.link_fell || spec.limits.link_may_fall)) continue;
     set(report, Verdict::invalid, Cause::link_down,
-        fmt::format("the link of the {} went down{}", name_of(port.place), port.link_up ? " and up again" : ""));
+        fmt::format("the link of the {} went down{}{}", name_of(port.place), port.link_up ? " and up again" : "",
+                    of_early_end(report)));
     return;
   }
   for (const PortReport& port : report.ports) {
@@ -242,19 +249,18 @@ void judge(const TrialSpec& spec, const Clock& clock, TrialReport& report) {
     const LossByPause pauses = by_pause(asked, report.streams[i]);
     const double spoilt = pauses.steady ? std::min(burst_frames, static_cast<double>(pauses.near)) : burst_frames;
     if (too_many > absent || static_cast<double>(too_many) > drops + spoilt) {
-      const std::string_view early = report.ended_early() ? "; then the trial was ended" : "";
-      set(report, Verdict::fail, Cause::loss, fmt::format("{}{}", describe_losses(spec, report), early));
+      set(report, Verdict::fail, Cause::loss, fmt::format("{}{}", describe_losses(spec, report), of_early_end(report)));
       return;
     }
     if (drops >= spoilt) {
       set(report, Verdict::invalid, Cause::tester_drops,
-          fmt::format("{}: {} lost, but the tester itself dropped {} {}", asked.name, frames(missing), dropped,
-                      asked.queries ? "on reception, or as the authority" : "on reception"));
+          fmt::format("{}: {} lost, but the tester itself dropped {} {}{}", asked.name, frames(missing), dropped,
+                      asked.queries ? "on reception, or as the authority" : "on reception", of_early_end(report)));
     } else {
       set(report, Verdict::invalid, Cause::paused,
-          fmt::format("{}: {} lost, but the tester paused for {:.3f} ms and sent {} in bursts afterwards", asked.name,
+          fmt::format("{}: {} lost, but the tester paused for {:.3f} ms and sent {} in bursts afterwards{}", asked.name,
                       frames(missing), clock.seconds(report.streams[i].pacing.paused) * 1e3,
-                      frames(static_cast<std::uint64_t>(std::ceil(burst_frames)))));
+                      frames(static_cast<std::uint64_t>(std::ceil(burst_frames))), of_early_end(report)));
     }
   }
   if (report.cause == Cause::tester_drops || report.cause == Cause::paused) return;

@@ -90,7 +90,7 @@ REQUESTS: Final[dict[str, tuple[type[BaseModel], Fields]]] = {
             "seed": 7,
             "drain_s": 1.0,
             "drain_ends_early": True,
-            "ends_early": True,
+            "ends_early": "lost",
             "limits": {"max_overrun_ratio": 0.5, "overrun_floor_s": 0.5, "max_pause_s": 0.5, "link_may_fall": True},
             "delay_histogram": True,
             "list_ports": True,

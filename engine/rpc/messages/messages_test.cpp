@@ -44,7 +44,7 @@ TEST_P(BadFields, AreNamed) {
 INSTANTIATE_TEST_SUITE_P(
     One, BadFields,
     testing::Values(BadField{"/speed", 1, "speed"}, BadField{"/seed", -1, "seed"}, BadField{"/drain_s", "2", "drain_s"},
-                    BadField{"/drain_ends_early", 1, "drain_ends_early"},
+                    BadField{"/drain_ends_early", 1, "drain_ends_early"}, BadField{"/ends_early", true, "ends_early"},
                     BadField{"/streams", Json::array(), "streams"}, BadField{"/streams/0", 3, "streams[0]"},
                     BadField{"/streams/0/source", "up", "streams[0].source"},
                     BadField{"/streams/0/rate_fps", 0, "streams[0].rate_fps"},

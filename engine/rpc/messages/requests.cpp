@@ -17,6 +17,8 @@ constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
 constexpr std::uint64_t kMostTime_ns = std::uint64_t{1} << 60;     // a few decades, whose ticks can be calculated with
 constexpr std::size_t kMostStreams = std::size_t{8} * kMostPairs;  // the steps of a connection's life
 
+const std::vector<std::pair<std::string, EarlyEnd>> kEarlyEnds = {
+    {"never", EarlyEnd::never}, {"invalid", EarlyEnd::invalid}, {"lost", EarlyEnd::lost}};
 const std::vector<std::pair<std::string, Medium>> kMedia = {
     {"veth", Medium::veth}, {"memif", Medium::memif}, {"nic", Medium::nic}, {"loop", Medium::loop}};
 
@@ -213,7 +215,7 @@ TrialRequest read_trial(const Json& params) {
   spec.seed = reader.whole("seed", 0, kMost64);
   spec.drain_s = reader.number("drain_s", 0, 60, 2);
   spec.drain_ends_early = reader.flag("drain_ends_early", false);
-  spec.ends_early = reader.flag("ends_early", false);
+  spec.ends_early = reader.choice("ends_early", kEarlyEnds, EarlyEnd::never);
   spec.limits = read_limits(reader);
   if (reader.find("begin_at_ns") != nullptr) spec.begin_at_ns = reader.whole("begin_at_ns", 0, kMostTime_ns);
   request.delay_histogram = reader.flag("delay_histogram", false);

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "trial/runner/ring_bed.hpp"
 
@@ -129,10 +131,21 @@ TEST(Ending, APortThatGoesDownIsReported) {
   RingBed bed;
   bed.observe = [&] { bed.set_link(Side::right, false); };
   TrialReport report;
-  const double took_s = seconds_of([&] { report = bed.run(trial({forward(2000)})); });
+  constexpr std::uint64_t frames = 1'000'000;
+  EXPECT_LT(seconds_of([&] { report = bed.run(trial({forward(frames)})); }), frames / kRate_fps / 2);
   EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
   EXPECT_EQ(report.cause, Cause::link_down);
-  EXPECT_LT(took_s, 2000 / kRate_fps + kGrace_s + kPatience_s + kBusy_s);
+  EXPECT_EQ(report.reason, "the link of the right port went down; then the trial was ended");
+}
+
+TEST(Ending, ALinkThatMayGoDownLeavesTheTrialItsLength) {
+  RingBed bed;
+  bed.observe = [&, calls = 0]() mutable { bed.set_link(Side::right, ++calls > 1); };
+  TrialSpec spec = trial({forward(2000)});
+  spec.limits.link_may_fall = true;
+  const TrialReport report = bed.run(spec);
+  EXPECT_EQ(report.streams[0].sent, 2000U) << report.reason;
+  EXPECT_FALSE(report.ended_early());
 }
 
 TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
@@ -141,7 +154,6 @@ TEST(Ending, ALinkThatWasDownInBetweenIsReported) {
   // This loss would otherwise count against the gateway.
   bed.treat = [frames = 0](Side, Bytes) mutable { return frames++ == 0 ? 0 : 1; };
   const auto report = bed.run(trial({forward(4000)}));
-  EXPECT_EQ(report.streams[0].received, 3999U);
   EXPECT_EQ(report.verdict, Verdict::invalid) << report.reason;
   EXPECT_EQ(report.cause, Cause::link_down);
   EXPECT_TRUE(report.ports[0].link_up);
@@ -256,7 +268,15 @@ TrialSpec impatient(std::uint64_t frames, double max_loss_ratio = 0) {
   TrialSpec spec = trial({forward(frames)});
   spec.streams[0].max_loss_ratio = max_loss_ratio;
   spec.drain_s = kShortDrain_s;
-  spec.ends_early = true;
+  spec.ends_early = EarlyEnd::lost;
+  return spec;
+}
+
+/// Makes the same that ends only once it is invalid.
+TrialSpec tolerant(std::uint64_t frames) {
+  TrialSpec spec = impatient(frames);
+  spec.ends_early = EarlyEnd::invalid;
+  spec.limits.max_pause_s = 0.01;
   return spec;
 }
 
@@ -311,6 +331,59 @@ TEST(EarlyEnding, ALateFrameIsNotLost) {
   EXPECT_EQ(report.cause, Cause::lossless) << report.reason;
   EXPECT_EQ(report.streams[0].received, frames);
   EXPECT_EQ(report.streams[0].reordered, 1U);
+}
+
+/// Returns what makes the worker pause for 50 ms, once, when 0.1 s of a trial have passed, and then calls `after`.
+std::function<void()> pausing(const std::function<void()>& after) {
+  return [after, watch = std::optional<Stopwatch>(), stopped = std::shared_ptr<StoppedWorker>()]() mutable {
+    if (!watch) watch.emplace();
+    if (stopped || watch->elapsed_s() < 0.1) return;
+    stopped = std::make_shared<StoppedWorker>();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    StoppedWorker::release();
+    after();
+  };
+}
+
+TEST(EarlyEnding, ATrialEndsOnceItIsInvalid) {
+  RingBed bed;
+  int to_lose = 0;  // of the burst that the tester sends after its pause
+  bed.observe = pausing([&] { to_lose = 10; });
+  bed.treat = [&](Side, Bytes) { return to_lose-- > 0 ? 0 : 1; };
+  TrialReport report;
+  constexpr std::uint64_t frames = 1'000'000;
+  EXPECT_LT(seconds_of([&] { report = bed.run(tolerant(frames)); }), frames / kRate_fps / 2);
+  EXPECT_EQ(report.cause, Cause::paused) << report.reason;
+  EXPECT_TRUE(report.ended_early());
+  EXPECT_TRUE(report.reason.ends_with("; then the trial was ended")) << report.reason;
+  EXPECT_EQ(report.streams[0].sent - report.streams[0].received, 10U);
+}
+
+/// Returns the report of a trial in which the worker pauses, and the gateway loses every twentieth frame.
+TrialReport with_a_loss_that_goes_on(std::uint64_t frames) {
+  RingBed bed;
+  bed.observe = pausing([] {});
+  bed.treat = [frame = 0](Side, Bytes) mutable { return ++frame % 20 == 0 ? 0 : 1; };
+  return bed.run(tolerant(frames));
+}
+
+TEST(EarlyEnding, ALossThatGoesOnAfterAPauseLeavesTheTrialItsLength) {
+  constexpr std::uint64_t frames = 60'000;
+  TrialReport report = with_a_loss_that_goes_on(frames);
+  // On a busy machine, the worker may pause for so long that nothing seems to be lost meanwhile.
+  for (int again = 0; again < 4 && report.ended_early(); ++again) report = with_a_loss_that_goes_on(frames);
+  EXPECT_EQ(report.streams[0].sent, frames) << report.reason;
+  EXPECT_EQ(report.streams[0].received, frames - frames / 20);
+}
+
+TEST(EarlyEnding, ALossWithoutPauseLeavesTheTrialItsLength) {
+  RingBed bed;
+  // More than any pause of a busy machine could excuse.
+  bed.treat = [frames = 0](Side, Bytes) mutable { return ++frames <= 15'000 ? 0 : 1; };
+  constexpr std::uint64_t frames = 40'000;
+  const TrialReport report = bed.run(tolerant(frames));
+  EXPECT_FALSE(report.ended_early()) << report.reason;
+  EXPECT_EQ(report.streams[0].sent, frames);
 }
 
 TEST(Schedule, IsNeverStretched) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trial/runner/port_watch.hpp"
 
+#include <algorithm>
+
 namespace natxy {
 
 PortWatch::PortWatch(std::span<const std::unique_ptr<Port>> ports) {
@@ -8,8 +10,9 @@ PortWatch::PortWatch(std::span<const std::unique_ptr<Port>> ports) {
     watched_.push_back({port.get(), port->drops(), port->rejected(), port->of_other_vlans(), false});
 }
 
-void PortWatch::check_links() {
+bool PortWatch::check_links() {
   for (Watched& watched : watched_) watched.link_fell = watched.link_fell || !watched.port->link_up();
+  return std::ranges::any_of(watched_, &Watched::link_fell);
 }
 
 std::vector<PortReport> PortWatch::reports() const {

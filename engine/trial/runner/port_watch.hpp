@@ -17,8 +17,8 @@ class PortWatch {
   /// Starts with the current counters of `ports`.
   explicit PortWatch(std::span<const std::unique_ptr<Port>> ports);
 
-  /// Notes the links that are down.
-  void check_links();
+  /// Notes the links that are down. Returns whether any link has been down.
+  bool check_links();
 
   /// Returns a report for each port, in the order of `ports`.
   [[nodiscard]] std::vector<PortReport> reports() const;

@@ -163,7 +163,7 @@ std::vector<Receiver::Stream> TaskBuilder::streams_at(const Port& port) const {
     for (const std::size_t size : stream.frame_sizes) payloads.push_back(layout.payload_bytes(size));
     const std::uint64_t timeout = stream.frame_timeout_s ? resources_.clock.ticks(*stream.frame_timeout_s) : kMask48;
     std::optional<Receiver::LossWatch> watch;
-    if (spec_.ends_early && expected && is_in_order(i)) {
+    if (spec_.ends_early != EarlyEnd::never && expected && is_in_order(i)) {
       watch = {stream.tolerated_loss(), resources_.clock.ticks(std::max(spec_.drain_s, kLeastPatience_s))};
     }
     streams.push_back({expected, connections.arrival_form_of(stream), connections.arrival_family_of(stream),

@@ -76,6 +76,8 @@ class TrialRun {
       }
     }
     begin_when_ready();
+    bool aborted = false;
+    bool link_lost = false;
     bool going = true;
     // Looks every kWatchInterval, and more often around the moments in which the end may be expected.
     const auto watch_until = [&](std::initializer_list<std::uint64_t> expected, const auto& ended) {
@@ -83,14 +85,15 @@ class TrialRun {
         auto interval = kWatchInterval;
         for (const std::uint64_t moment : expected) interval = std::min(interval, distance_to(moment));
         std::this_thread::sleep_for(interval);
-        ports.check_links();
+        link_lost = ports.check_links() && !spec_.limits.link_may_fall;
+        aborted = !keep_going(progress());
         // After a suspension the end may never come, because the counter may have begun anew.
-        going = keep_going(progress()) && !clocks.suspended();
+        going = !aborted && !clocks.suspended() && !link_lost;
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
-    watch_until({schedules_end()}, [&] { return all_sent() || lost_too_many() || now_ticks() > given_up; });
-    const bool early = going && !all_sent() && lost_too_many();
+    watch_until({schedules_end()}, [&] { return all_sent() || is_decided() || now_ticks() > given_up; });
+    const bool early = !all_sent() && (link_lost || (going && is_decided()));
     if (early) halt_senders();
     dut_cores.finish();
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.
@@ -105,7 +108,7 @@ class TrialRun {
                       rte_lcore_to_cpu_id(static_cast<int>(*stuck))));
     }
     clocks.suspended();
-    TrialReport found = report(ports, clocks.why(), !going, early);
+    TrialReport found = report(ports, clocks.why(), aborted, early);
     found.dut_cores = dut_cores.stop();
     return found;
   }
@@ -151,11 +154,36 @@ class TrialRun {
     return all;
   }
 
-  /// Returns whether a stream has certainly lost more frames than it may, so that the trial cannot pass any more.
-  [[nodiscard]] bool lost_too_many() const {
-    return std::ranges::any_of(workers_, [](const Worker& worker) {
-      return std::ranges::any_of(worker.receivers, [](const auto& receiver) { return receiver.task->lost_too_many(); });
-    });
+  template <class Use>
+  void for_each_receiver(Use use) const {
+    for (const auto& worker : workers_) {
+      for (const auto& receiver : worker.receivers) use(*receiver.task);
+    }
+  }
+
+  /// Returns whether the trial cannot pass any more, and may therefore end.
+  [[nodiscard]] bool is_decided() const {
+    switch (spec_.ends_early) {
+      case EarlyEnd::never:
+        return false;
+      case EarlyEnd::invalid:
+        return pauses_explain_loss();
+      case EarlyEnd::lost:
+        break;
+    }
+    bool lost = false;
+    for_each_receiver([&](const Receiver& receiver) { lost = lost || receiver.lost_too_many(); });
+    return lost;
+  }
+
+  /// Returns whether streams have certainly lost more frames than they may, but not more than left in bursts after the
+  /// tester's pauses, and none since a while. A gateway that is too slow goes on to lose frames.
+  [[nodiscard]] bool pauses_explain_loss() const {
+    std::uint64_t lost = 0;
+    for_each_receiver([&](const Receiver& receiver) { lost += receiver.settled_loss(); });
+    std::uint64_t in_bursts = 0;
+    for_each_sender([&](const Sender& sender) { in_bursts += sender.due_in_pauses(); });
+    return lost > 0 && lost <= in_bursts;
   }
 
   /// Ends all streams, and waits until their senders have noticed.

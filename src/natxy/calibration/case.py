@@ -88,5 +88,5 @@ class Case:
         planned = {"name": self.name, "title": self.title, "gateway": gateway, **self.experiment}
         if self.counts:
             # They are those of whole trials, whatever is lost.
-            planned["timing"] = {"ends_early": False, **self.experiment.get("timing", {})}
+            planned["timing"] = {"ends_early": "never", **self.experiment.get("timing", {})}
         return planned

@@ -35,7 +35,7 @@ from natxy.plan.model.loss_tolerance import LossTolerance, Phase1Loss, left_out
 from natxy.plan.model.repeat import Repeat
 from natxy.plan.model.search import KnownRate, Search
 from natxy.plan.model.subscribers import AnySubscribers
-from natxy.plan.model.terms import CellValue, Family, Selection, SizeConvention
+from natxy.plan.model.terms import CellValue, EarlyEnd, Family, Selection, SizeConvention
 from natxy.plan.model.thresholds import Thresholds
 from natxy.plan.model.timing import Timing
 from natxy.plan.model.traffic import ActiveConnections, Directions, Orders
@@ -351,10 +351,10 @@ class Experiment(PlanModel):
         return goal.final_trial + self.starting_s if goal and goal.final_trial else self.traffic_s
 
     @property
-    def ends_early(self) -> bool:
-        """True if a trial ends as soon as it has lost too many frames. A search that steers by loss needs all of it."""
+    def ends_early(self) -> EarlyEnd:
+        """What ends a trial before its length. A search that steers by loss needs whole trials."""
         binary = self.search is not None and self.search.kind == "binary"
-        return binary and self.procedure.ends_early and self.timing.ends_early
+        return self.timing.ends_early if binary and self.procedure.ends_early else EarlyEnd.NEVER
 
     @property
     def non_rfc(self) -> str:

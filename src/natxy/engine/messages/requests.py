@@ -21,7 +21,7 @@ from natxy.plan.frames.segments import Flags, Sender
 from natxy.plan.frames.sizes import LONGEST_FRAME, SMALLEST_FRAME
 from natxy.plan.model.address_ranges import MOST_ADDRESSES_LISTED
 from natxy.plan.model.addresses import MapDomain, Softwire
-from natxy.plan.model.terms import Family, Order, Selection, SoftwireEnd
+from natxy.plan.model.terms import EarlyEnd, Family, Order, Selection, SoftwireEnd
 from natxy.plan.testbeds.ports import MOST_PAIRS
 
 
@@ -372,8 +372,10 @@ class TrialRequest(Message):
     wait ends as soon as every frame of every stream has arrived; a duplicate that arrives later is a `stale` frame of
     the next trial. `delay_histogram` requests histograms of delays, of their variation and of the lateness of sending.
 
-    With `ends_early` the trial ends as soon as a stream has certainly lost more frames than it may: each of them was
-    preceded by a later one at least `drain_s` ago. Frames that have left are then waited for, as at any end.
+    With `ends_early: lost` the trial ends as soon as a stream has certainly lost more frames than it may: each of them
+    was preceded by a later one at least `drain_s` ago. With `invalid` it ends once this loss has not grown for
+    `drain_s`, if at least as many frames left in bursts after pauses of the tester's core. Frames that have left are
+    then waited for, as at any end. A trial without `link_may_fall` always ends when a link goes down.
 
     The trial begins at `begin_at_ns` of the engine's clock, which `engine.clock` tells, at most 60 s ahead, and as soon
     as it can when that has passed or is None. The result's `began_ns` says when it did.
@@ -393,7 +395,7 @@ class TrialRequest(Message):
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     drain_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     drain_ends_early: bool = False
-    ends_early: bool = False
+    ends_early: EarlyEnd = EarlyEnd.NEVER
     limits: TrialLimits = TrialLimits()
     delay_histogram: bool = False
     list_ports: bool = False

@@ -319,7 +319,9 @@ class TrialResult(Message):
     cause: Cause
     reason: str
     duration_s: Real
-    ended_early: bool = Field(default=False, description="before all frames were sent, because the loss was certain")
+    ended_early: bool = Field(
+        default=False, description="before all frames were sent, because the trial could not pass any more"
+    )
     began_ns: Whole | None = Field(
         default=None, description="the trial's start on the engine's clock; null if the request has no `begin_at_ns`"
     )

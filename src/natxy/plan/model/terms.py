@@ -37,6 +37,18 @@ class TranslationKind(StrEnum):
         return self in {TranslationKind.SIIT, TranslationKind.CLAT}
 
 
+class EarlyEnd(StrEnum):
+    """Says when a trial ends before all its frames are sent.
+
+    `lost`: as soon as a stream has certainly lost more frames than it may. `invalid`: once this loss has ceased to
+    grow, and is no more than pauses of the tester explain.
+    """
+
+    NEVER = "never"
+    INVALID = "invalid"
+    LOST = "lost"
+
+
 class SoftwireEnd(StrEnum):
     """The end of a softwire, which carries IPv4 packets in IPv6 packets (RFC 2473 §3).
 

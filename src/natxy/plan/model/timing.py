@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from natxy.plan.model.base import PlanModel
+from natxy.plan.model.terms import EarlyEnd
 from natxy.plan.model.units import Duration, Share
 
 
@@ -30,8 +31,8 @@ class TimingPlan(PlanModel):
     """Wait for residual frames (RFC 2544 §23)."""
     drain_ends_early: bool | None = None
     """Whether a trial ends once all its frames have arrived."""
-    ends_early: bool | None = None
-    """End of a trial of a binary search for a throughput once the trial has lost too many frames."""
+    ends_early: EarlyEnd | None = None
+    """What ends a trial of a binary search for a throughput: too many lost frames, those of an invalid trial, never."""
     settle: Duration | None = None
     """Rest before a trial (RFC 2544 §23), doubled before each further attempt, up to 2 s."""
     learning_frames: bool | None = None
@@ -55,7 +56,7 @@ class Timing(PlanModel):
     trial: Duration
     drain: Duration
     drain_ends_early: bool = False
-    ends_early: bool = False
+    ends_early: EarlyEnd = EarlyEnd.NEVER
     settle: Duration
     learning_frames: bool = False
     learning_pause: Duration
@@ -84,20 +85,21 @@ RFC_TIMING: Final = Timing(
     settle=5.0,
     learning_frames=True,
     learning_pause=2.0,
-    ends_early=True,
+    ends_early=EarlyEnd.LOST,
     overrun_floor=0.0,
     max_pause=0.001,
 )
 # A software path empties within milliseconds. 0.001 % of half a second is 5 µs, less than one burst takes on a core of
 # a shared virtual machine, so the bound needs a floor. The drain outlasts a queue of 1,000 frames of a gateway that
 # forwards 10,000 a second, and a trial that has lost nothing does not need it: every frame has then left the queues.
-# After it they are empty, so that the rest and the pause only let other tasks run. A trial has its length: there is
-# little to save, and all of its lost frames tell more of their cause.
+# After it they are empty, so that the rest and the pause only let other tasks run. A trial that fails has its length:
+# there is little to save, and all of its lost frames tell more of their cause.
 LAB_TIMING: Final = Timing(
     preset=TimingPreset.LAB,
     trial=0.5,
     drain=0.1,
     drain_ends_early=True,
+    ends_early=EarlyEnd.INVALID,
     settle=0.02,
     learning_pause=0.01,
     overrun_floor=0.001,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from natxy.plan.model.terms import EarlyEnd
 from natxy.plan.model.timing import LAB_TIMING, RFC_TIMING, TimingPlan, TimingPreset, resolve_timing
 
 LAB = TimingPlan(preset=TimingPreset.LAB)
@@ -13,7 +14,7 @@ def test_the_times_of_rfc_2544() -> None:
     own = RFC_TIMING
     assert (own.trial, own.learning_pause, own.drain, own.settle) == (60, 2, 2, 5)
     assert own.learning_frames
-    assert own.ends_early
+    assert own.ends_early == EarlyEnd.LOST
     assert (own.drain_ends_early, own.overrun_floor, own.max_backlog) == (False, 0, None)
 
 
@@ -22,7 +23,7 @@ def test_the_times_of_a_lab_are_short_and_forgive_a_late_frame() -> None:
     assert (own.trial, own.learning_pause, own.drain, own.settle) == (0.5, 0.01, 0.1, 0.02)
     assert (own.drain_ends_early, own.overrun_floor, own.max_backlog) == (True, 0.001, 0.05)
     assert own.max_pause == RFC_TIMING.max_pause == 0.001
-    assert not own.ends_early
+    assert own.ends_early == EarlyEnd.INVALID
 
 
 def test_an_own_preset_replaces_the_common_times_and_own_fields_extend_them() -> None:

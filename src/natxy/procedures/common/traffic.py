@@ -13,6 +13,7 @@ from natxy.engine.interface import OnProgress
 from natxy.engine.messages.common import StreamRole
 from natxy.engine.messages.requests import TrialRequest
 from natxy.engine.messages.results import Progress, StreamResult, TrialResult, Verdict
+from natxy.plan.model.terms import EarlyEnd
 from natxy.plan.model.units import Unit
 from natxy.plan.procedures.figures import STREAMS
 from natxy.procedures.common.phase1 import begin_with_connections
@@ -72,7 +73,7 @@ def beginning(traffic: TrialRequest, length_s: float) -> TrialRequest:
         for stream in traffic.streams
         if stream.role != StreamRole.BACKGROUND
     ]
-    return traffic.model_copy(update={"streams": streams, "delay_histogram": False, "ends_early": False})
+    return traffic.model_copy(update={"streams": streams, "delay_histogram": False, "ends_early": EarlyEnd.NEVER})
 
 
 def by_direction(name: str, values: Mapping[str, float | None]) -> dict[str, float | None]:
