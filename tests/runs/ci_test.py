@@ -63,6 +63,19 @@ def block_with(page: str, text: str) -> str:
     return found
 
 
+# What a frame costs is the gateway's source.
+COST_PLAN = """\
+name: cost
+repeat: 3
+timing: lab
+testbed: {kind: simulated, noise: 0.02}
+experiments:
+  - name: nat
+    gateway: {driver: simulated, frame_instructions: RATE, buffer_frames: 1000}
+    procedure: {name: frame-cost, rounds: 1}
+"""
+
+
 Job = tuple[str, Mapping[str, str]]
 """The script of a job, and the variables that its runner sets."""
 
@@ -208,6 +221,19 @@ def test_a_bisection_finds_a_planted_loss(toy: Toy, tmp_path: Path) -> None:
     done = toy.run(search, GOOD=commits[0], BAD=commits[-1])
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{commits[4]} is the first bad commit" in done.stdout
+
+
+def test_a_bisection_finds_one_percent_more_instructions(toy: Toy, tmp_path: Path) -> None:
+    (toy.folder / "bench" / "plan.yaml").write_text(COST_PLAN)
+    costs = ["10000", "9990", "10100", "10100"]
+    commits = [toy.commit(cost, f"commit {number}") for number, cost in enumerate(costs)]
+    script, search = (block.replace("/tmp", str(tmp_path)) for block in blocks("bisect.md", "sh"))
+    (tmp_path / "bisect.sh").write_text(script.replace("10 20 40", "3 5"))
+    search = search.replace("--repeat 40", "--repeat 5").replace("good 5%", "good '*:instructions=0.5%'")
+    assert "instructions" in search
+    done = toy.run(search, GOOD=commits[0], BAD=commits[-1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{commits[2]} is the first bad commit" in done.stdout
 
 
 def test_a_bisection_skips_what_does_not_build_and_ends_at_a_wrong_plan(toy: Toy, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 from natxy.engine.messages.common import Side
 from natxy.engine.messages.requests import StreamSpec
 from natxy.engine.messages.results import TrialResult, Verdict
+from natxy.installation import by_make
 from natxy.plan.caveats import Caveat, limitation
 from natxy.plan.experiment import Experiment
 from natxy.plan.procedures.frame_cost import FrameCostConfig
@@ -33,9 +34,9 @@ _FEW: Final = 100
 _MOST_LOST: Final = 0.001
 _LOST: Final = "frames were lost, which cost less than others; lower `single_rate` or `burst`"
 _UNCOUNTED: Final = (
-    "nothing counts the gateway's instructions here: in `kind: vm`, set `accelerator: tcg` and `cpus: 1`, and run "
-    "`make vm`, which builds the counter; a `kind: lab` needs cores of its own for the gateway, with counters that "
-    "natxy may read (kernel.perf_event_paranoid)"
+    f"nothing counts the gateway's instructions here: in `kind: vm`, set `accelerator: tcg` and `cpus: 1`, and "
+    f"{by_make('vm')}, which builds the counter that the Debian package has; a `kind: lab` needs cores of its own for "
+    "the gateway, with counters that natxy may read (kernel.perf_event_paranoid)"
 )
 
 

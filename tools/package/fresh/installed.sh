@@ -7,6 +7,8 @@ cd /tmp
 
 natxy --version
 natxy-engine --version
+# The counter of a virtual machine's instructions, which QEMU loads.
+[ -f /usr/lib/natxy/lib/natxy/instructions.so ]
 [ "$(natxy list plans | wc -l)" -gt 5 ]
 natxy install-siitperf build
 build/siitperf-tp --help > /dev/null

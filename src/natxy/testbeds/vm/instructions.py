@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instructions that a virtual machine executes without KVM, by a plugin of QEMU that `make vm` builds.
+"""Counts the instructions that a virtual machine executes without KVM, by a plugin of QEMU.
 
 A frame takes as many instructions on a busy machine as on a quiet one, because what other programs of the machine
 execute is not counted.
@@ -8,6 +8,7 @@ execute is not counted.
 from __future__ import annotations
 
 import mmap
+import sys
 import time
 from array import array
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from natxy.testbeds.guest.recipe import Recipe, built_folder
 PROGRAMS: Final = "programs"
 """The name of what is outside of the kernel: programs, and the firmware at the start."""
 OTHERS: Final = "other functions"
+# In the package's own Python, by tools/package/debian/rules.
+_PACKAGED: Final = ("lib", "natxy", "instructions.so")
 # guest/instructions.c has the same.
 _MAGIC: Final = 0x3173746375727473
 _HEAD: Final = 2
@@ -35,13 +38,19 @@ _SYMBOLS_S: Final = 60.0
 
 
 def find_plugin() -> Path | None:
-    """Returns the plugin; None if it was not built, or by another version of its source."""
+    """Returns the plugin of the Debian package, or else the one that `make vm` has built.
+
+    Returns None if neither is there, or if another version of the source was built.
+    """
+    packaged = Path(sys.prefix, *_PACKAGED)
+    if packaged.is_file():
+        return packaged
     folder = built_folder("vm-instructions")
     try:
         _RECIPE.check(folder)
     except PlanError:
         return None
-    return folder / "instructions.so"
+    return folder / _PACKAGED[-1]
 
 
 class GuestInstructions:

@@ -7,9 +7,11 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from natxy.dut.transport.base import CompletedCommand
 from natxy.errors import DutError
-from natxy.testbeds.vm.instructions import _MAGIC, OTHERS, PROGRAMS, GuestInstructions
+from natxy.testbeds.vm.instructions import _MAGIC, OTHERS, PROGRAMS, GuestInstructions, find_plugin
 
 FORWARD, CHAIN = 0xFFFFFFFF81000100, 0xFFFFFFFFC0001000
 KALLSYMS = f"{FORWARD:x} t ip_forward\n{CHAIN:x} t nft_do_chain\t[nf_tables]\n"
@@ -55,6 +57,18 @@ def test_what_is_counted_is_told_by_module_and_function(tmp_path: Path) -> None:
     assert spent.count == 49
     assert spent.modules == {"kernel": 30, "[nf_tables]": 12, PROGRAMS: 7}
     assert spent.functions == {"ip_forward": 30, "nft_do_chain [nf_tables]": 12, PROGRAMS: 7}
+
+
+def test_the_plugin_of_the_package_goes_before_one_that_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert find_plugin() is None
+    packaged = tmp_path / "lib" / "natxy" / "instructions.so"
+    packaged.parent.mkdir(parents=True)
+    packaged.touch()
+    assert find_plugin() == packaged
 
 
 def test_small_functions_are_told_as_one(tmp_path: Path) -> None:
