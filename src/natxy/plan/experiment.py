@@ -352,7 +352,7 @@ class Experiment(PlanModel):
 
     @property
     def ends_early(self) -> EarlyEnd:
-        """What ends a trial before its length. A search that steers by loss needs whole trials."""
+        """The cause that ends a trial before its length. A search that steers by loss needs whole trials."""
         binary = self.search is not None and self.search.kind == "binary"
         return self.timing.ends_early if binary and self.procedure.ends_early else EarlyEnd.NEVER
 
