@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
@@ -81,7 +82,7 @@ def measured(folder: Path, ends_early: str) -> tuple[ExperimentRecord, list[Tria
 
 
 def test_a_search_with_invalid_trials_finds_the_same_and_takes_less_time(
-    tmp_path: Path, record_property: pytest.RecordProperty
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     times_s: dict[str, float] = {}
     for ends_early in ("never", "invalid", "lost"):

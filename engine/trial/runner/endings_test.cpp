@@ -356,7 +356,7 @@ TEST(EarlyEnding, ATrialEndsOnceItIsInvalid) {
   EXPECT_EQ(report.cause, Cause::paused) << report.reason;
   EXPECT_TRUE(report.ended_early());
   EXPECT_TRUE(report.reason.ends_with("; then the trial was ended")) << report.reason;
-  EXPECT_EQ(report.streams[0].sent - report.streams[0].received, 10U);
+  EXPECT_GE(report.streams[0].sent - report.streams[0].received, 10U);
 }
 
 /// Returns the report of a trial in which the worker pauses, and the gateway loses every twentieth frame.
