@@ -14,6 +14,7 @@ from typing import Any
 
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.chain import ChainConfig
+from natxy.plan.gateways.checking_core import CheckingCoreModel
 from natxy.plan.gateways.tester import TesterConfig
 from natxy.plan.model.problems import Location, PlanProblems, Problem, field_path
 from natxy.plan.procedures.reset import ResetConfig
@@ -113,11 +114,16 @@ def _boxes_of(plan: Plan, own: ExperimentPlan, number: int) -> Iterator[tuple[Bo
     before = sum(not box.is_played for box in gateway.boxes[:core])
     for box, boxes, skipped in (
         (Box.EDGE, (*gateway.boxes[: edge + 1], TesterConfig()), 0),
-        (Box.CORE, (TesterConfig(), *gateway.boxes[core:]), before),
+        (Box.CORE, (TesterConfig(), _for_tester(gateway.boxes[core]), *gateway.boxes[core + 1 :]), before),
     ):
         alone = _alone(own, box, boxes, skipped)
         if alone:
             yield box, alone
+
+
+def _for_tester(core: GatewayModel) -> GatewayModel:
+    """Returns a core without an edge's port set: as its only subscriber, the tester has all ports of an address."""
+    return core.model_copy(update={"port_set": None}) if isinstance(core, CheckingCoreModel) else core
 
 
 def _problem(number: int, text: str) -> Problem:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from natxy.addressing.port_sets import PortSet
 from natxy.errors import PlanError
 from natxy.plan.experiment import Experiment
 from natxy.plan.model.problems import PlanProblems
@@ -72,6 +73,15 @@ def test_only_a_box_that_keeps_connections_has_them() -> None:
 def test_a_pool_is_that_of_the_box_with_the_nat() -> None:
     found = by_name(plan(DS_LITE, addresses={"pool": "198.19.0.4/30"}))
     assert [bool(each.addresses.pool) for each in found.values()] == [True, False, True]
+
+
+def test_a_core_that_checks_bindings_has_all_ports_of_its_address_alone() -> None:
+    port_set = {"psid": 3, "psid_length": 4, "offset": 0}
+    customer, relay = ({"driver": driver, "port_set": port_set} for driver in ("nftables", "lwaftr"))
+    gateway = {"driver": "chain", "gateways": [customer, {"driver": "softwire", "by": "ip6_tunnel"}, relay]}
+    whole, edge, core = plan(gateway, testbed={"kind": "vm"}).experiments
+    assert [box.gateway.own_ports for box in (whole, edge)] == [PortSet(psid=3, psid_length=4, offset=0)] * 2
+    assert [getattr(each.gateway.hops[-1], "port_set", None) is None for each in (whole, core)] == [False, True]
 
 
 def test_a_box_without_connections_has_no_rate_of_them() -> None:
