@@ -291,14 +291,21 @@ class Experiment(PlanModel):
         return smallest_frame(self.protocol, self.extension_headers, self.families)
 
     @property
-    def longest_frame(self) -> int:
-        """The size in bytes, FCS included, of the longest foreground frame on any link."""
-        left, right = self.families
+    def senders(self) -> tuple[Literal["left", "right"], ...]:
+        """The sides whose frames the trials have."""
         one_way = self.procedure.stateful and self.alpha is None
         directions = Directions.FORWARD if one_way else self.directions
-        senders = {Directions.FORWARD: (left,), Directions.REVERSE: (right,)}.get(
-            directions or Directions.BIDIRECTIONAL, (left, right)
-        )
+        match directions:
+            case Directions.FORWARD:
+                return ("left",)
+            case Directions.REVERSE:
+                return ("right",)
+        return ("left", "right")
+
+    @property
+    def longest_frame(self) -> int:
+        """The size in bytes, FCS included, of the longest foreground frame on any link."""
+        senders = [self.families[0 if side == "left" else 1] for side in self.senders]
         return max(
             max(self.sent_frames(sender).sizes) + form.bytes_longer(than=sender)
             for sender in senders

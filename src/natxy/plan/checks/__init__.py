@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from natxy.plan.checks.addresses import check_addresses
 from natxy.plan.checks.dns64 import check_dns64
+from natxy.plan.checks.fragments import check_fragments
 from natxy.plan.checks.gateway import check_gateway
 from natxy.plan.checks.lives import check_lives
 from natxy.plan.checks.pairs import check_pairs
@@ -33,6 +34,7 @@ def check_experiment(plan: Plan, own: ExperimentPlan, experiment: Experiment, lo
     yield from check_subscribers(plan, experiment, location)
     yield from check_translation(plan, own, experiment, location)
     yield from check_traffic(plan, experiment, location)
+    yield from check_fragments(experiment, location)
     yield from check_addresses(plan, own, experiment, location)
     yield from check_pairs(plan, experiment, location)
     yield from check_port_set(experiment, location)

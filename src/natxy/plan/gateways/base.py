@@ -87,6 +87,12 @@ class GatewayModel(PlanModel):
     usual_tcp_lifetimes_s: ClassVar[Mapping[str, int]] = {}
     """The system's own lifetimes of connections in seconds, likewise."""
 
+    @property
+    def cuts_long_packets(self) -> bool:
+        """True if it sends IPv4 packets without DF to IPv6 in fragments of at most 1280 bytes, and natxy can set no
+        larger MTU (RFC 7915 §4)."""
+        return False
+
     def on_one_machine(self) -> GatewayModel:
         """Returns the gateway as it is when all gateways of a chain share a machine."""
         return self

@@ -38,6 +38,10 @@ class MapTConfig(MapEndModel):
     module."""
 
     @property
+    def cuts_long_packets(self) -> bool:
+        return self.by == MapTBy.TAYGA
+
+    @property
     def changes_bindings(self) -> bool:
         # Tayga reads its mappings when it starts.
         return self.by == MapTBy.JOOL_SIIT

@@ -21,6 +21,7 @@ class TaygaConfig(NeighborsModel):
 
     translations: ClassVar = frozenset({TranslationKind.SIIT, TranslationKind.NAT46, TranslationKind.CLAT})
     sends_zero_checksums: ClassVar[bool] = True
+    cuts_long_packets: ClassVar = True
     takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga"] = "tayga"
     core: Core | None = None
@@ -32,6 +33,7 @@ class TaygaNetfilterConfig(ConntrackModel):
 
     translations: ClassVar = frozenset({TranslationKind.NAT64})
     sends_zero_checksums: ClassVar[bool] = True
+    cuts_long_packets: ClassVar = True
     takes_well_known_prefix: ClassVar = False
     driver: Literal["tayga-netfilter"] = "tayga-netfilter"
     core: Core | None = None
