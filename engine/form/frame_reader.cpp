@@ -50,6 +50,14 @@ KnownFrame::KnownFrame(Form form, Family family, const SizeCycle& payloads, std:
     store_be64(known.data() + at + 8, mapping.prefix.low_bits());
     store_be64(value.data() + at, mapping.prefix.high);
     store_be64(value.data() + at + 8, mapping.prefix.low);
+    const auto four = FourSubscribers::of(subscribers_);
+    by_fours_ = four.has_value();
+    if (four) {
+      four_subscribers_ = *four;
+      const std::size_t subscriber_at = layout.addresses() + (layout.from_edge() ? 0 : 16);
+      know(subscriber_at, 2);
+      store_be16(value.data() + subscriber_at, static_cast<std::uint16_t>(subscribers_.high >> 48));
+    }
   }
   if (layout.header_family() == Family::ipv4) {
     know(ip_at, 1);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "form/forms.hpp"
+#include "form/four_subscribers.hpp"
 #include "form/mapping.hpp"
 #include "form/segment.hpp"
 #include "form/size_cycle.hpp"
@@ -50,7 +51,8 @@ class KnownFrame {
     std::size_t count = 0;
     if constexpr (kFourWordsFitRegister && L.protocol == Transport::udp) {
       // Where streams alternate, trying to read four frames would be in vain.
-      const bool alike = frames.size() >= 4 && known.is_of_stream<L>(frames[1]) && known.is_of_stream<L>(frames[3]);
+      const bool alike =
+          known.by_fours_ && frames.size() >= 4 && known.is_of_stream<L>(frames[1]) && known.is_of_stream<L>(frames[3]);
       while (alike && count + 4 <= frames.size() && known.read_four<L, kMixed>(&frames[count], signatures, count)) {
         count += 4;
       }
@@ -94,7 +96,7 @@ class KnownFrame {
     // The last two bytes before the IPv4 header, and its start.
     static constexpr std::size_t kIpv4 = (L.ip() - 2 - kFirst) / 8;
     // The word with the first six bytes of a subscriber's outer address. Of one in a mapped frame, the word with the
-    // first two.
+    // first two, which are known.
     static constexpr std::size_t kSubscriber = (kEthernetBytes + (L.from_edge() ? 8 : 24) - 2 - kFirst) / 8;
     // The end of the destination address, and what follows it.
     static constexpr std::size_t kAddressesEnd = kHeader + (L.extensions() - 6 - kIp) / 8;
@@ -204,18 +206,15 @@ class KnownFrame {
     using In = Words<L>;
     // Numbers, with the first byte as the highest.
     const FourWords end = swapped_bytes(words[In::kAddressesEnd]);
-    const FourWords port = L.from_edge() ? end & 0xFFFF : swapped_bytes(words[In::kPorts + 1]) >> 48;
+    const FourWords destination_port = swapped_bytes(words[In::kPorts + 1]) >> 48;
     constexpr std::size_t kAt = In::kSubscriber;
     const FourWords first = swapped_bytes(words[kAt]);
     const FourWords middle = swapped_bytes(words[kAt + 1]);
     const FourWords last = swapped_bytes(words[kAt + 2]);
     if constexpr (L.mapped != Mapped::none) {
-      const FourWords address = last >> 32;
-      const FourWords high = first << 48 | middle >> 16;
-      const FourWords low = middle << 48 | last >> 16;
-      return (high ^ subscribers_.computed_high_of(address, port)) |
-             (low ^ subscribers_.computed_low_of(address, port)) | subscribers_.ports.differences(port);
+      return four_subscribers_.differences(middle, last, L.from_edge() ? end : destination_port);
     } else {
+      const FourWords port = L.from_edge() ? end & 0xFFFF : destination_port;
       const FourWords inner =
           L.from_edge() ? (swapped_bytes(words[In::kIpv4 + 1]) & 0xFFFF) << 16 | end >> 48 : end >> 16 & 0xFFFF'FFFF;
       const FourWords address = chosen_address(inner, middle & 0xFFFF'FFFF);
@@ -325,7 +324,9 @@ class KnownFrame {
   Known<std::uint32_t> stream_;               // in the signature, with its magic
   std::array<Known<FourWords>, 10> words_{};  // those of Words::kKnown
   SubscriberRule subscribers_;
-  std::uint64_t inner_bits_ = 0;  // of a subscriber's address in the four-tuple, which its inner address has
+  FourSubscribers four_subscribers_;  // of mapped frames
+  bool by_fours_ = true;              // whether four frames can be read at once
+  std::uint64_t inner_bits_ = 0;      // of a subscriber's address in the four-tuple, which its inner address has
 };
 
 /// Recognises the frames of a stream that arrive as nearly all do: intact, in the stream's form, as long as they were

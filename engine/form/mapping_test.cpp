@@ -121,6 +121,18 @@ const std::vector<Example> kExamples = {
      "192.0.2.8",
      55296,
      "2001:db8:ce:11b:0:c000:208:1b"},
+    {"by hand, with subscribers that differ in the first 16 bits, too",
+     {.high = 0x2001'0DB8'0000'0000,
+      .address_mask = 0xFF,
+      .address_shift = 44,
+      .psid_mask = 0xFF,
+      .psid_drop = 2,
+      .psid_shift = 8,
+      .identifier = true},
+     "2001:db8:ffff::/64",
+     "192.0.2.18",
+     1232,
+     "2002:2db8:0:3400:0:c000:212:34"},
 };
 
 TEST(SubscriberRule, ComputesTheAddressesOfOthersExamples) {
