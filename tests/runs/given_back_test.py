@@ -26,8 +26,8 @@ from tools.bench.programs import TASKS
 
 pytestmark = [*needs.LAB, pytest.mark.machine]
 
-TESTER, DUT = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut"))
-MANAGEMENT: Final = "192.0.2.1"
+TESTER, DUT, SECOND = (f"gb-{os.getpid()}-{name}" for name in ("tester", "dut", "second"))
+MANAGEMENT, SECOND_MANAGEMENT = "192.0.2.1", "203.0.113.1"
 OTHERS_S: Final = 20
 TRIES: Final = 5
 
@@ -63,6 +63,12 @@ HARDWARE: Final = (
 BEHIND_SSH: Final = HARDWARE.format(
     "{left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}"
 )
+IN_A_ROW: Final = (
+    "{kind: hardware, left: {interface: t-left}, right: {interface: t2-right}, io: af_packet, "
+    "dut: {left: d-left, right: d-right, ssh: {host: gateway, user: root, config: CONFIG, connect_timeout: 60s}}, "
+    "further_duts: "
+    "[{left: d2-left, right: d2-right, ssh: {host: gateway, user: root, config: OTHER, connect_timeout: 60s}}]}"
+)
 OWN: Final = (
     "gateway: {driver: command, stateful: true, masquerades: true, "
     "apply: [[sysctl, -qw, net.ipv4.ip_forward=1], [nft, 'add table ip mine'], "
@@ -77,17 +83,25 @@ OWN: Final = (
 class Scene:
     """A plan's testbed and experiment; without them, a short `make bench`.
 
-    With `cabled`, there is a tester with two links to a DUT in its own namespace. `peer` is the namespace of the DUT's
-    ends of these links. The tester's are in one too, unless natxy runs `outside`: what `ip netns exec` runs has mounts
-    of its own, so that namespaces which it makes end with it.
+    With `cabled`, there is a tester with two links to a DUT in its own namespace; with `in_a_row`, the right one leads
+    to a second DUT, which has a link to the tester. `peer` is the namespace of the DUT's ends of these links. The
+    tester's are in one too, unless natxy runs `outside`: what `ip netns exec` runs has mounts of its own, so that
+    namespaces which it makes end with it.
     """
 
     testbed: str
     experiment: str
     cabled: bool = False
+    in_a_row: bool = False
     peer: str = DUT
     outside: bool = False
     marks: Sequence[pytest.MarkDecorator] = ()
+
+
+def in_a_row(end: str, *marks: pytest.MarkDecorator) -> Scene:
+    """Returns a scene with two DUTs behind ssh, each with the same gateway as an end of a chain."""
+    gateway = f"gateway: {{driver: chain, gateways: [{end}, {end}]}}"
+    return Scene(IN_A_ROW, f"{gateway}, {SEARCH}", cabled=True, in_a_row=True, marks=[needs.SSHD, *marks])
 
 
 SCENES: Final = {
@@ -139,6 +153,8 @@ SCENES: Final = {
         cabled=True,
         marks=[needs.SSHD],
     ),
+    "both ends of a softwire, each behind ssh": in_a_row("softwire"),
+    "both ends of MAP-T, each behind ssh": in_a_row("map-t", needs.TUN, needs.programs("tayga")),
     "hosts on interfaces of this machine": Scene(
         HARDWARE.format(f"{{left: d-left, right: d-right, namespace: {DUT}}}"),
         GOODPUT,
@@ -181,10 +197,12 @@ class Bed:
         if scene.cabled:
             self._inside = [] if scene.outside else ["ip", "netns", "exec", TESTER]
             self._cable(scene.peer, scene.outside)
-        if "CONFIG" in text:
-            dut = running_sshd(folder / "sshd", address=MANAGEMENT, inside=["ip", "netns", "exec", DUT])
-            config = self._stack.enter_context(dut).target.config
-            text = text.replace("CONFIG", str(config))
+        if scene.in_a_row:
+            self._cable_second()
+        for word, namespace, address in (("CONFIG", DUT, MANAGEMENT), ("OTHER", SECOND, SECOND_MANAGEMENT)):
+            if word in text:
+                dut = running_sshd(folder / namespace, address=address, inside=["ip", "netns", "exec", namespace])
+                text = text.replace(word, str(self._stack.enter_context(dut).target.config))
         self._plan = folder / "plan.yaml"
         self._plan.write_text(text)
         self._killing = self._stack.enter_context(Killing(ledger, self._inside))
@@ -259,6 +277,24 @@ class Bed:
         for namespace, name, address in ((TESTER, "t-mgmt", "192.0.2.2"), (DUT, "d-mgmt", MANAGEMENT)):
             ip("-n", namespace, "address", "add", f"{address}/24", "dev", name)
             ip("-n", namespace, "link", "set", name, "up")
+
+    def _cable_second(self) -> None:
+        """Moves the tester's end of the first DUT's right link to a second DUT, which gets a link to the tester."""
+        ip("netns", "add", SECOND)
+        self._stack.callback(ip, "netns", "del", SECOND)
+        self._namespaces.append(SECOND)
+        ip("-n", SECOND, "link", "set", "lo", "up")
+        ip("-n", TESTER, "link", "set", "t-right", "netns", SECOND, "name", "d2-left")
+        for end in ("right", "mgmt"):
+            ip("-n", TESTER, "link", "add", f"t2-{end}", "type", "veth", "peer", "name", f"d2-{end}", "netns", SECOND)
+        for namespace, end in ((TESTER, "t2-right"), (SECOND, "d2-left"), (SECOND, "d2-right")):
+            ip("netns", "exec", namespace, "ethtool", "-K", end, "tx", "off")
+        for namespace, name, address in ((TESTER, "t2-mgmt", "203.0.113.2"), (SECOND, "d2-mgmt", SECOND_MANAGEMENT)):
+            ip("-n", namespace, "address", "add", f"{address}/24", "dev", name)
+        # natxy leaves the DUTs' interfaces up.
+        for namespace, names in ((TESTER, ("t2-mgmt",)), (SECOND, ("d2-mgmt", "d2-left", "d2-right"))):
+            for name in names:
+                ip("-n", namespace, "link", "set", name, "up")
 
 
 def _marks(name: str, scene: Scene) -> list[pytest.MarkDecorator]:
