@@ -9,8 +9,12 @@
 // translated as one. Place 0 has no address, but all blocks outside of the kernel's half of the address space. Place 1
 // has the first address of that half, and all blocks of the kernel that came when there were no more places. Counts of
 // several virtual CPUs would be lost where they meet, so that a guest has to have one.
+//
+// A repeated string instruction (x86) counts once, as a processor counts it. QEMU executes each repetition after the
+// first as a block of its own, which would make 4,096 instructions of a page that the kernel clears.
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,9 +26,13 @@
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_info;
 struct qemu_plugin_tb;
+struct qemu_plugin_insn;
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t number);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, void (*on_block)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, enum qemu_plugin_op, void *count, uint64_t);
 
@@ -66,8 +74,25 @@ static struct place *place_of(uint64_t address) {
 	return &counts->places[buckets[bucket] ? buckets[bucket] : REST];
 }
 
+// Returns whether an instruction is INS, OUTS, MOVS, CMPS, STOS, LODS or SCAS with a prefix REP.
+static bool is_repeated(const struct qemu_plugin_insn *instruction) {
+	const uint8_t *const bytes = qemu_plugin_insn_data(instruction);
+	const size_t size = qemu_plugin_insn_size(instruction);
+	bool repeated = false;
+	for (size_t i = 0; i < size; ++i) {
+		const uint8_t byte = bytes[i];
+		if (byte == 0xf2 || byte == 0xf3)
+			repeated = true;
+		else if ((byte & 0xf0) != 0x40 && (byte < 0x64 || byte > 0x67))
+			return repeated && ((byte & 0xfc) == 0x6c || (byte & 0xfc) == 0xa4 || (byte >= 0xaa && byte <= 0xaf));
+	}
+	return false;
+}
+
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
 	(void)id;
+	if (qemu_plugin_tb_n_insns(block) == 1 && is_repeated(qemu_plugin_tb_get_insn(block, 0)))
+		return;
 	struct place *place = place_of(qemu_plugin_tb_vaddr(block));
 	qemu_plugin_register_vcpu_tb_exec_inline(
 	    block, QEMU_PLUGIN_INLINE_ADD_U64, &place->instructions, qemu_plugin_tb_n_insns(block));
