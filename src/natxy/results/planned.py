@@ -13,6 +13,7 @@ from natxy.plan.experiment import Experiment
 from natxy.plan.gateways import GatewayConfig
 from natxy.plan.gateways.base import GatewayModel
 from natxy.plan.gateways.wire import WireConfig
+from natxy.plan.model.terms import EarlyEnd
 from natxy.plan.model.thresholds import quantity_in
 from natxy.system.interrupts import dumped
 from natxy.untrusted.values import problems
@@ -54,6 +55,7 @@ def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
         **_ABSENT,
         **settings,
         "procedure": {"name": procedure} if isinstance(procedure, str) else procedure,
+        "timing": _timing(settings.get("timing")),
         # A gateway that is not in this version's list would be an error; it replaces this one below.
         "gateway": WireConfig(),
     }
@@ -69,6 +71,13 @@ def planned_experiment(settings: Mapping[str, Any]) -> Experiment:
             except ValueError as error:
                 raise ValueError(f"expect.{field}: {error}") from error
     return experiment.model_copy(update={"gateway": gateway})
+
+
+def _timing(settings: object) -> object:
+    """Returns the timing with the words of this version: earlier ones only said whether a trial ended early."""
+    if not isinstance(settings, Mapping) or not isinstance(ends := settings.get("ends_early"), bool):
+        return settings
+    return {**settings, "ends_early": EarlyEnd.LOST if ends else EarlyEnd.NEVER}
 
 
 def _gateway(settings: object) -> GatewayModel:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from natxy.plan.model.terms import EarlyEnd
 from natxy.plan.yaml.loading import load_plan
 from natxy.results.planned import planned_experiment, settings_of
 from tests.support.sample_runs import settings
@@ -26,6 +27,13 @@ def test_fields_of_another_version_are_left_out() -> None:
     given = settings(gateway={"driver": "nftables"})
     later = given | {"colour": "red", "timing": given["timing"] | {"lunch_break": 3.5}}
     assert planned_experiment(later) == planned_experiment(given)
+
+
+@pytest.mark.parametrize(("flag", "word"), [(True, EarlyEnd.LOST), (False, EarlyEnd.NEVER)])
+def test_earlier_versions_said_whether_trials_ended_early(*, flag: bool, word: EarlyEnd) -> None:
+    given = settings()
+    earlier = given | {"timing": given["timing"] | {"ends_early": flag}}
+    assert planned_experiment(earlier).timing.ends_early == word
 
 
 @pytest.mark.parametrize("gateway", [{"driver": "forgotten", "speed": 3}, {"driver": "nftables", "forgotten": True}])
