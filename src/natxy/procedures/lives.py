@@ -26,7 +26,6 @@ from natxy.procedures.common.repetition import Repetition
 from natxy.procedures.common.steps import search_rate
 from natxy.results.trials import TrialRecord
 
-
 _ROUNDING: Final = 1e-6
 
 
