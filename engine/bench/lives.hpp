@@ -18,7 +18,8 @@
 // Benchmarks of whole lives of TCP connections on one core, which sends and receives every segment.
 namespace natxy {
 
-/// Lists the segments of a connection that is opened, used with `data` bytes in each direction and closed.
+/// Lists the segments of a connection that is opened, used with `data` bytes in each direction and closed, as the
+/// plan's `tcp-connection-rate` has them by default.
 inline std::vector<Segment> life(std::uint32_t data) {
   constexpr std::uint8_t kData = kTcpPush | kTcpAck;
   constexpr std::uint8_t kFin = kTcpFin | kTcpAck;
@@ -69,7 +70,7 @@ class Lives {
     const TaskBuilder builder(trial_, resources, {&connections, 1}, kRunId, now);
     builder.add_senders({&worker_, 1});
     builder.add_receivers({&worker_, 1}, now + resources.clock.ticks(kLongest_s));
-    // Those of the left port come first.
+    // The senders of the left port come first.
     for (const Side side : {Side::left, Side::right}) {
       for (std::size_t i = 0; i < trial.streams.size(); ++i) {
         if (trial.streams[i].source == side) places_.push_back(i);

@@ -23,6 +23,7 @@ struct Segment {
   std::uint8_t flags = kTcpSyn;
   std::uint32_t sequence = 0;
   std::uint32_t acknowledged = 0;  // with the flag ACK
+  std::uint16_t largest = 1220;    // the data of a segment that its side receives; with the flag SYN, in an option
 };
 
 /// Writes the TCP header of a segment, without its ports and its checksum, into zeros. All connections begin with the
@@ -40,9 +41,9 @@ inline void fill_segment(const Segment& segment, const Layout& layout, std::uint
   store_be16(header + 14, 0xFFFF);  // the largest window without scaling
   if (layout.option_bytes == 0) return;
   constexpr std::uint32_t kNoOperations = 0x0101'0101;
-  constexpr std::uint32_t kLargestSegment = 0x0204'0000 | 1220;  // fits a packet of 1280 bytes
+  constexpr std::uint32_t kLargestSegment = 0x0204'0000;
   std::uint8_t* options = header + kTcpBytes;
-  store_be32(options, (segment.flags & kTcpSyn) != 0 ? kLargestSegment : kNoOperations);
+  store_be32(options, (segment.flags & kTcpSyn) != 0 ? kLargestSegment | segment.largest : kNoOperations);
   store_be16(options + 4, static_cast<std::uint16_t>(kNoOperations));
   options[6] = kExperimentOption;
   options[7] = kExperimentBytes + kSignatureBytes;

@@ -12,6 +12,7 @@ namespace natxy {
 
 namespace {
 
+constexpr std::uint64_t kMost16 = 0xFFFF;
 constexpr std::uint64_t kMost32 = 0xFFFF'FFFF;
 constexpr std::uint64_t kMost48 = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint64_t kMostTagged = 1'000'000;
@@ -205,6 +206,7 @@ Segment read_segment(const Json& json, const std::string& path) {
   segment.flags = reader.choice("flags", kFlags);
   segment.sequence = static_cast<std::uint32_t>(reader.whole("sequence", 0, kMost32));
   segment.acknowledged = static_cast<std::uint32_t>(reader.whole("acknowledged", 0, kMost32));
+  segment.largest = static_cast<std::uint16_t>(reader.whole("largest", 1, kMost16));
   reader.finish();
   return segment;
 }
@@ -237,11 +239,13 @@ void read_frame(const Json& json, const std::string& path, StreamSpec& stream) {
   if (transport_of(stream.form) == Transport::tcp) {
     const Json* segment = reader.find("segment");
     if (segment == nullptr) {
-      throw FieldError(reader.path_of("segment"), "missing; a form of TCP has here what its segments are for");
+      throw FieldError(reader.path_of("segment"),
+                       "missing; a form of TCP has the sender, flags and numbers of its segments here");
     }
     stream.segment = read_segment(*segment, reader.path_of("segment"));
     if (stream.frame_sizes.size() > 1) {
-      throw FieldError(reader.path_of("size"), "expected one size; segments of one connection carry equal data");
+      throw FieldError(reader.path_of("size"),
+                       "expected one size, of which the numbers of a connection's segments follow");
     }
   }
   stream.ttl = static_cast<std::uint8_t>(reader.whole("ttl", 1, 255, 64));

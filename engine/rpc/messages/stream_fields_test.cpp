@@ -22,7 +22,8 @@ TEST(StreamFields, AFormOfTcpNeedsItsSegment) {
   Json& frame = json["streams"][0]["frame"];
   frame["form"] = "tcp";
   EXPECT_EQ(complaint(json), "streams[0].frame.segment");
-  frame["segment"] = {{"sender", "responder"}, {"flags", "FS"}, {"sequence", 5}, {"acknowledged", 7}};
+  frame["segment"] = {
+      {"sender", "responder"}, {"flags", "FS"}, {"sequence", 5}, {"acknowledged", 7}, {"largest", 1460}};
   EXPECT_EQ(complaint(json), "streams[0].frame.segment.flags");
   frame["segment"]["flags"] = "SA";
   const Segment segment = read_trial(json).spec.streams[0].segment;
@@ -30,6 +31,7 @@ TEST(StreamFields, AFormOfTcpNeedsItsSegment) {
   EXPECT_EQ(segment.flags, kTcpSyn | kTcpAck);
   EXPECT_EQ(segment.sequence, 5U);
   EXPECT_EQ(segment.acknowledged, 7U);
+  EXPECT_EQ(segment.largest, 1460);
   frame["segment"].erase("acknowledged");
   EXPECT_EQ(complaint(json), "streams[0].frame.segment.acknowledged");
   frame["segment"]["acknowledged"] = 0;

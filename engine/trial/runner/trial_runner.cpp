@@ -92,8 +92,12 @@ class TrialRun {
       }
     };
     const std::uint64_t given_up = senders_give_up_at() + resources_.clock.ticks(kNotice_s);
-    watch_until({schedules_end()}, [&] { return all_sent() || is_decided() || now_ticks() > given_up; });
-    const bool early = !all_sent() && (link_lost || (going && is_decided()));
+    bool decided = false;
+    watch_until({schedules_end()}, [&] {
+      decided = is_decided();
+      return decided || all_sent() || now_ticks() > given_up;
+    });
+    const bool early = !all_sent() && (link_lost || (going && decided));
     if (early) halt_senders();
     dut_cores.finish();
     // The drain starts now: if this thread lost its core and saw the end late, the drain still has its full length.

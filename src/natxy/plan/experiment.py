@@ -359,9 +359,11 @@ class Experiment(PlanModel):
 
     @property
     def ends_early(self) -> EarlyEnd:
-        """The cause that ends a trial before its length. A search that steers by loss needs whole trials."""
+        """The cause that ends a trial before its length. A search that steers by loss needs whole trials, but for those
+        that are invalid."""
+        ends = self.timing.ends_early if self.search and self.procedure.ends_early else EarlyEnd.NEVER
         binary = self.search is not None and self.search.kind == "binary"
-        return self.timing.ends_early if binary and self.procedure.ends_early else EarlyEnd.NEVER
+        return ends if binary or ends != EarlyEnd.LOST else EarlyEnd.NEVER
 
     @property
     def non_rfc(self) -> str:

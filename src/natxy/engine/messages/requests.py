@@ -227,12 +227,14 @@ SequenceNumber = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 class SegmentFormat(Message):
     """Says what the TCP header of a stream's segments has: the control bits by their initials, `SA` for SYN and ACK,
-    and the sequence numbers of the sender and of the other side, counted from the first one of each."""
+    and the sequence numbers of the sender and of the other side, counted from the first one of each. A SYN states the
+    `largest` data in bytes that a segment to its sender may have (RFC 9293 §3.7.1)."""
 
     sender: Sender
     flags: Flags
     sequence: SequenceNumber
     acknowledged: SequenceNumber
+    largest: Annotated[int, Field(ge=1, le=2**16 - 1)]
 
 
 class FrameFormat(Message):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Protocol
+from natxy.plan.frames.forms import Protocol, data_bytes_of
 from natxy.plan.model.problems import Location, Problem
 from natxy.plan.model.units import Unit, format_duration, format_quantity
 from natxy.plan.procedures.ageing import AgeingConfig
-from natxy.plan.procedures.lives import ChurnConfig
+from natxy.plan.procedures.lives import ChurnConfig, TcpConnectionRateConfig
 from natxy.plan.testbeds import TestbedConfig
 from natxy.plan.testbeds.tester_cores import CoresOfTasks
 
@@ -19,6 +19,7 @@ from natxy.plan.testbeds.tester_cores import CoresOfTasks
 _STEADY: Final = 2
 _ROUNDING_S: Final = 1e-9
 # Of the engine.
+_WINDOW_BYTES: Final = 65_535
 _LEAST_PROBES_FPS: Final = 0.01
 
 
@@ -38,10 +39,26 @@ def check_lives(testbed: TestbedConfig, experiment: Experiment, location: Locati
     if isinstance(tasks, CoresOfTasks) and tasks.right.send != tasks.right.receive:
         text = f"{procedure.name} needs one core that sends and receives on the right port; give `send` and `receive` "
         yield Problem(("testbed", "tester_cores", "right"), f"{text}the same core")
+    if isinstance(procedure, TcpConnectionRateConfig):
+        yield from _check_window(procedure, experiment, location)
     if isinstance(procedure, ChurnConfig):
         yield from _check_churn(procedure, experiment, location)
     if isinstance(procedure, AgeingConfig):
         yield from _check_ageing(procedure, experiment, location)
+
+
+def _check_window(procedure: TcpConnectionRateConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:
+    """Yields what a host could not send at once, because the other one acknowledges only the last of the segments."""
+    left, right = experiment.families_of_ports
+    data_bytes = max(
+        data_bytes_of(experiment.frames_of_port("left").sizes[0], left),
+        data_bytes_of(experiment.frames_of_port("right").sizes[0], right),
+    )
+    for field, segments in (("request", procedure.request), ("response", procedure.response)):
+        if segments * data_bytes > _WINDOW_BYTES:
+            text = f"{segments} segments of {data_bytes:,} bytes are more than a window of {_WINDOW_BYTES:,} bytes; "
+            text += f"give at most {_WINDOW_BYTES // data_bytes}, or a smaller `frame_size`"
+            yield Problem((*location, "procedure", field), text)
 
 
 def _check_churn(procedure: ChurnConfig, experiment: Experiment, location: Location) -> Iterator[Problem]:

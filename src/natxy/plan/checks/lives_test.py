@@ -136,3 +136,11 @@ def test_an_age_of_exactly_three_steps_is_enough() -> None:
     procedure = {"name": "churn", "step": 0.05, "age": 0.15, "lifetime": "3s"}
     found = told(procedure=procedure, protocol="tcp", connections="1M", search=SEARCH)
     assert "procedure.age" not in found
+
+
+def test_a_host_sends_no_more_at_once_than_a_window() -> None:
+    own: dict[str, Any] = {"protocol": "tcp", "connections": "100k", "search": SEARCH, "frame_size": 1518}
+    assert "procedure.response" not in told(procedure={"name": "tcp-connection-rate", "response": 32}, **own)
+    jumbo = own | {"frame_size": 9000}
+    found = told(procedure={"name": "tcp-connection-rate", "response": 8}, **jumbo)
+    assert "give at most 7, or a smaller `frame_size`" in found["procedure.response"]

@@ -18,6 +18,10 @@ _HEADERS_BYTES: Final = {Family.IPV4: 14 + 20 + 20 + 4, Family.IPV6: 14 + 40 + 2
 _OPTION_BYTES: Final = 10
 
 
+LEAST_MSS: Final = 536
+"""The data of a segment that every host receives over IPv4 (RFC 9293 §3.7.1)."""
+
+
 class Form(StrEnum):
     """Names what a test frame has before its signature besides the IP header with its addresses, as in messages to the
     engine: UDP, maybe behind extension headers of IPv6 or the IPv6 header of a softwire, or TCP. Mapped, it is an IPv6

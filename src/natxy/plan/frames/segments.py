@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 
 
 class Sender(StrEnum):
-    """The side of a connection that sends a frame. The initiator opens the connection."""
+    """Says which side of a connection sends a frame. The initiator opens the connection."""
 
     INITIATOR = "initiator"
     RESPONDER = "responder"
@@ -19,7 +19,7 @@ class Sender(StrEnum):
 
 
 class Flags(StrEnum):
-    """The control bits of a segment (RFC 9293 §3.1), by their initials."""
+    """Names the control bits of a segment by their initials (RFC 9293 §3.1)."""
 
     SYN = "S"
     SYN_ACK = "SA"
@@ -70,7 +70,7 @@ RESPONSE: Final = REQUEST._replace(sender=Sender.RESPONDER)
 class Conversation:
     """Numbers the segments of a connection in the order in which they are sent (RFC 9293 §3.4).
 
-    Each acknowledges all that the other side has sent. `said` has their names and the segments.
+    Each segment acknowledges all that the other side has sent. `said` lists the segments with their names.
     """
 
     def __init__(self) -> None:

@@ -223,6 +223,12 @@ class ReferenceConfig(LimitsModel):
             raise ValueError("the gateway is an end of softwires or of MAP-T; remove `softwire` or `map_t`")
         return self
 
+    @model_validator(mode="after")
+    def _faults_of_plain_segments(self) -> ReferenceConfig:
+        if self.tcp != TcpFaults() and (self.softwire or self.map_t):
+            raise ValueError("an end of softwires or of MAP-T has no faults of TCP; remove `tcp`")
+        return self
+
     @property
     def softwire_ends(self) -> frozenset[SoftwireEnd]:
         return frozenset() if self.map_t else frozenset(SoftwireEnd)

@@ -32,7 +32,7 @@ class TimingPlan(PlanModel):
     drain_ends_early: bool | None = None
     """Whether a trial ends once all its frames have arrived."""
     ends_early: EarlyEnd | None = None
-    """End of a trial of a binary search for a throughput: too many lost frames, those of an invalid trial, never."""
+    """Cause that ends a trial of a search for a throughput or a rate of answers before its length; see below."""
     settle: Duration | None = None
     """Rest before a trial (RFC 2544 §23), doubled before each further attempt, up to 2 s."""
     learning_frames: bool | None = None

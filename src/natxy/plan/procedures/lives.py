@@ -97,8 +97,8 @@ class ChurnConfig(LivesDeclaration):
         Figure("expected_entries", "Connections whose lifetime had not passed", Unit.CONNECTIONS, of_tester=True),
         Figure("delay_new", "Median delay of frames that open a connection", Unit.NS),
         Figure("delay_old", "Median delay of frames of older connections, the slower step", Unit.NS),
-        Figure("loss_new", "Loss of frames that open a connection, where the search failed last", Unit.PERCENT),
-        Figure("loss_old", "Loss of frames of older connections there", Unit.PERCENT),
+        Figure("loss_new", "Loss of frames that open a connection, at the lowest rate that failed", Unit.PERCENT),
+        Figure("loss_old", "Loss of frames of older connections, at the lowest rate that failed", Unit.PERCENT),
     )
 
     def life(self, protocol: Protocol) -> tuple[LifeStep, ...]:

@@ -24,7 +24,7 @@ from natxy.engine.messages.requests import (
 )
 from natxy.plan.address_presets import RANDOM_PORTS
 from natxy.plan.experiment import Experiment
-from natxy.plan.frames.forms import Form, Protocol, data_bytes_of, segment_frame
+from natxy.plan.frames.forms import LEAST_MSS, Form, Protocol, data_bytes_of, segment_frame
 from natxy.plan.frames.segments import ACK, REQUEST, RESPONSE, SYN, SYN_ACK, Segment, Sender
 from natxy.plan.hosts import PortPair
 from natxy.plan.model.address_ranges import AddressRanges
@@ -370,17 +370,27 @@ def _frame(experiment: Experiment, side: Side, segment: Segment | None) -> Frame
 
 def _of_segment(experiment: Experiment, side: Side, segment: Segment) -> dict[str, Any]:
     """Returns what a side's frames have that are such segments of TCP."""
-    family = experiment.families_of_ports[0 if side == Side.LEFT else 1]
-    data_bytes = data_bytes_of(experiment.frames_of_port(side.value).sizes[0], family)
+    own_bytes, other_bytes = (_data_bytes(experiment, each) for each in (side, side.opposite))
     own = SegmentFormat(
         sender=segment.sender,
         flags=segment.flags,
-        sequence=segment.sequence.bytes(data_bytes),
-        acknowledged=segment.acknowledged.bytes(data_bytes),
+        sequence=segment.sequence.bytes(own_bytes),
+        acknowledged=segment.acknowledged.bytes(other_bytes),
+        largest=max(other_bytes, LEAST_MSS),
     )
     if segment.has_data:
         return {"segment": own}
-    return {"segment": own, "form": Form.TCP_OPTION, "size": segment_frame(family)}
+    return {"segment": own, "form": Form.TCP_OPTION, "size": segment_frame(_family(experiment, side))}
+
+
+def _family(experiment: Experiment, side: Side) -> Family:
+    """Returns the family of what the port on a side sends."""
+    return experiment.families_of_ports[0 if side == Side.LEFT else 1]
+
+
+def _data_bytes(experiment: Experiment, side: Side) -> int:
+    """Returns how many bytes of data a segment has that the port on a side sends."""
+    return data_bytes_of(experiment.frames_of_port(side.value).sizes[0], _family(experiment, side))
 
 
 def _mapping(domain: MapDomain) -> MappingFormat:

@@ -75,6 +75,20 @@ def test_segments_of_tcp_come_from_the_side_that_sends_them() -> None:
         assert (stream.frame.form, stream.frame.size) == (form, size)
 
 
+def test_a_side_acknowledges_what_the_other_has_sent_through_a_translation() -> None:
+    nat64 = {"gateway": "tayga-netfilter", "procedure": "tcp-connection-rate", "connections": 1000, "protocol": "tcp"}
+    for convention in ("paired", "nominal"):
+        own = nat64 | {"translation": "nat64", "frame_size": 256, "size_convention": convention}
+        request, response = (
+            step for step in lives_request(experiment(**own), 1000, 7).streams if step.name in {"request", "response"}
+        )
+        assert request.frame.segment
+        assert response.frame.segment
+        sent = request.frame.longest - 78
+        assert response.frame.segment.acknowledged == 1 + sent
+        assert request.frame.segment.largest == 536
+
+
 def test_each_connection_has_its_life_in_the_trial_that_opens_it() -> None:
     procedure = {"name": "tcp-connection-rate", "step": 0.1, "close": "reset", "response": 2}
     own = NAT | {"procedure": procedure, "protocol": "tcp", "frame_size": 158}
