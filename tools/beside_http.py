@@ -334,7 +334,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=6)
     parser.add_argument(
         "--procedure",
-        help="natxy's procedure, in YAML; default: tcp-connection-rate, with such a step and as many frames as hosts have",
+        help="natxy's procedure, in YAML; default: tcp-connection-rate, with such a step and the hosts' frames",
     )
     parser.add_argument("--frame-bytes", type=int, default=128, help="size of natxy's frames")
     parser.add_argument("--answer-bytes", type=int, default=64, help="size of nginx's answers, without their headers")

@@ -29,11 +29,11 @@ constexpr std::size_t bytes_of(Transport transport) { return transport == Transp
 /// Returns where the checksum is in a header.
 constexpr std::size_t checksum_at(Transport transport) { return transport == Transport::udp ? 6 : 16; }
 
-/// In a segment without data, an option for experiments has the signature (RFC 6994 §3).
+/// The signature of a segment without data is in an option for experiments (RFC 6994 §3).
 inline constexpr std::uint8_t kExperimentOption = 253;
 inline constexpr std::uint16_t kExperimentId = 0x4E58;  // "NX"
 inline constexpr std::size_t kExperimentBytes = 4;      // before the option's data
-/// What precedes the signature there: four bytes for the size of segments, two to align, and the option's start.
+/// Four bytes for the size of segments, two to align, and the option's start precede the signature there.
 inline constexpr std::size_t kOptionBytes = 4 + 2 + kExperimentBytes;
 
 /// Names a field of 16 bits with the number of bytes from some place on to the end of the frame.

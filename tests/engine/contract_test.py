@@ -73,7 +73,8 @@ REPLIES: Final[Fields] = {
 FROM_TABLE: Final[Fields] = REPLIES | {
     "name": "of a table", "frame": {"size": 104, "form": "softwire-from-core", "softwire": TABLE},
 }  # fmt: skip
-SEGMENTS: Final[Fields] = REPLIES | {"name": "tcp", "frame": {"size": 104, "form": "tcp", "segment": "syn-ack"}}
+SYN_ACK: Final[Fields] = {"sender": "responder", "flags": "SA", "sequence": 0, "acknowledged": 1, "largest": 1460}
+SEGMENTS: Final[Fields] = REPLIES | {"name": "tcp", "frame": {"size": 106, "form": "tcp-option", "segment": SYN_ACK}}
 QUERIES: Final[Fields] = {
     "name": "queries", "source": "left", "rate_fps": 1.0, "frames": 1, "frame": {"size": 116},
     "flows": {
