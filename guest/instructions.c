@@ -10,8 +10,9 @@
 // has the first address of that half, and all blocks of the kernel that came when there were no more places. Counts of
 // several virtual CPUs would be lost where they meet, so that a guest has to have one.
 //
-// A repeated string instruction (x86) counts once, as a processor counts it. QEMU executes each repetition after the
-// first as a block of its own, which would make 4,096 instructions of a page that the kernel clears.
+// A repeated string instruction (x86) counts once, as a processor counts it; not at all if a jump leads to it. QEMU
+// executes each repetition after the first as a block of its own, which would make 4,096 instructions of a page that the
+// kernel clears.
 
 #include <fcntl.h>
 #include <stdbool.h>

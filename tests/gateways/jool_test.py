@@ -39,6 +39,7 @@ experiments:
      loss_tolerance: null}
   - {name: nat46, translation: nat46, procedure: throughput, loss_tolerance: 1%, ports: {destination: 5000},
      connections: 100, phase1_rate: 4k}
+  - {name: lives, translation: nat64, protocol: tcp, procedure: tcp-connection-rate, connections: 2k}
   - {name: pool, translation: {kind: nat64, pool: 198.19.0.4/30}, procedure: validated-connection-rate, connections: 2k,
      ports: {source: 10000-10039, destination: 1000},
      addresses: {left_hosts: {first: "2001:2:0:1::2", last: "2001:2:0:1::31:2", low_bit: 16}}}
@@ -51,10 +52,10 @@ def test_both_translators_are_measured_and_described(tmp_path: Path) -> None:
     done = natxy("run", tmp_path / "plan.yaml", "--output", out)
     # 4 where emptying the full table does not stand out from emptying the empty one, as on a busy machine.
     assert done.returncode in (0, 4), done.stdout + done.stderr
-    siit, siit46, rate, emptying, nat46, pool = RunReader(out).run.experiments
-    assert [each.state for each in (siit, siit46, rate, nat46, pool)] == [State.DONE] * 5
+    siit, siit46, rate, emptying, nat46, lives, pool = RunReader(out).run.experiments
+    assert [each.state for each in (siit, siit46, rate, nat46, lives, pool)] == [State.DONE] * 6
     # Jool translates far more, but a busy machine may be too slow for the search's highest rate.
-    for each in (siit, siit46, rate, nat46, pool):
+    for each in (siit, siit46, rate, nat46, lives, pool):
         [value] = each.values
         assert value is not None
         assert 2000 <= value <= 4000

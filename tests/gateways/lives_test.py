@@ -45,13 +45,14 @@ LIVES: Final = {
 FRAME_SIZE: Final = 512
 
 
-def lives(close: str, family: str) -> Experiment:
-    return experiment_of(
-        gateway="nftables", protocol="tcp", family=family, connections=CONNECTIONS,
-        procedure={"name": "tcp-connection-rate", "close": close, "step": STEP_S, "request": 2, "response": 3},
-        frame_size=FRAME_SIZE,
-        search={"min_rate": "1k", "max_rate": "2k", "error": "100%"},
-    )  # fmt: skip
+def lives(close: str, family: str, **own: Any) -> Experiment:
+    fields: dict[str, Any] = {
+        "gateway": "nftables", "protocol": "tcp", "family": family, "connections": CONNECTIONS,
+        "procedure": {"name": "tcp-connection-rate", "close": close, "step": STEP_S, "request": 2, "response": 3},
+        "frame_size": FRAME_SIZE,
+        "search": {"min_rate": "1k", "max_rate": "2k", "error": "100%"},
+    }  # fmt: skip
+    return experiment_of(**fields | own)
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -109,6 +110,31 @@ def acknowledges_what_was_sent(life: list[Packet], senders: list[str]) -> None:
         data_bytes = FRAME_SIZE - 58 - 20 * (IPv6 in segment) if "P" in str(tcp.flags) else 0
         assert len(tcp.payload) == data_bytes
         expected[left] += data_bytes + ("S" in str(tcp.flags)) + ("F" in str(tcp.flags))
+
+
+@pytest.mark.parametrize(
+    "gateway",
+    [
+        pytest.param({"gateway": "iptables"}, marks=needs.programs("iptables"), id="iptables"),
+        pytest.param(
+            {"gateway": "tayga-netfilter", "translation": "nat64", "family": "ipv6"},
+            marks=needs.programs("tayga"), id="tayga-netfilter",
+        ),
+    ],
+)  # fmt: skip
+@repeated
+def test_connections_live_through_other_gateways(gateway: dict[str, Any], tmp_path: Path) -> None:
+    experiment = lives("initiator", **{"family": "ipv4", **gateway})
+    with set_up(experiment, tmp_path) as (lab, made, engine):
+        lab.transport.run(["nft", STRICT])
+        made.clear()
+        result = engine.run_trial(patiently(lives_request(experiment, 1000.0, 7)))
+        all_arrived(result)
+        refused = lab.transport.run(["nft", "list", "chain", "inet", "strict", "one"]).stdout
+        counted = made.count()
+    assert result.verdict == Verdict.PASS, result.reason
+    assert (result.established, counted) == (CONNECTIONS, CONNECTIONS)
+    assert "invalid counter packets 0" in refused
 
 
 @needs.programs("tshark")

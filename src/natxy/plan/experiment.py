@@ -15,7 +15,7 @@ from natxy.addressing.embedding import moved_bit
 from natxy.plan.crossings import LinkForm, bytes_longer
 from natxy.plan.draws import expected_distinct
 from natxy.plan.frames.background import Background
-from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames, Protocol, smallest_frame
+from natxy.plan.frames.forms import ExtensionHeaders, Form, Frames, Protocol, segment_frame, smallest_frame
 from natxy.plan.frames.mix import Mix, mean_bytes, mix_sizes
 from natxy.plan.frames.sizes import line_rate_fps, mtu_for
 from natxy.plan.gateways import GatewayConfig
@@ -319,13 +319,13 @@ class Experiment(PlanModel):
 
     @property
     def maximum_fps(self) -> float | None:
-        """The lines' theoretical maximum for one direction, foreground plus background, in frames per second.
-
-        That of all pairs of interfaces together; None without a line rate.
-        """
+        """The theoretical maximum of all pairs of interfaces together for one direction, foreground plus background, in
+        frames per second; None without a line rate."""
         if self.line_rate is None:
             return None
         frame = self.longest_frame - self.frame_size + self.mean_frame_size
+        if self.protocol == Protocol.TCP and self.procedure.stateful:  # what opens connections has no data
+            frame = max(map(segment_frame, self.families))
         if self.background:
             frame += self.background.share * (self.background.frame_size - frame)
         return self.pair_count * line_rate_fps(self.line_rate, frame + self.tag_bytes)
@@ -359,8 +359,7 @@ class Experiment(PlanModel):
 
     @property
     def ends_early(self) -> EarlyEnd:
-        """The cause that ends a trial before its length. A search that steers by loss needs whole trials, but for those
-        that are invalid."""
+        """The cause that ends a trial before its length. A search that steers by loss ends invalid trials only."""
         ends = self.timing.ends_early if self.search and self.procedure.ends_early else EarlyEnd.NEVER
         binary = self.search is not None and self.search.kind == "binary"
         return ends if binary or ends != EarlyEnd.LOST else EarlyEnd.NEVER

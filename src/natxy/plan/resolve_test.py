@@ -123,6 +123,13 @@ def test_percentages_are_shares_of_what_the_line_carries_of_a_mix(share: str, me
     assert experiment.search.max_rate == pytest.approx(1e9 / 8 / (mean_frame + 20) / 2)
 
 
+@pytest.mark.parametrize(("family", "opening"), [("ipv4", 86), ("ipv6", 106)])
+def test_the_line_opens_connections_of_tcp_by_segments_without_data(family: str, opening: int) -> None:
+    own = {"name": "e", "gateway": "nftables", "procedure": "connection-rate", "protocol": "tcp", "connections": 1000}
+    experiment = only_experiment(own | {"family": family, "frame_size": 1518}, line_rate="1Gbps")
+    assert experiment.maximum_fps == pytest.approx(1e9 / 8 / (opening + 20))
+
+
 def test_a_tag_takes_its_part_of_the_line() -> None:
     own = {"name": "e", "gateway": "linux-forward", "procedure": "throughput", "search": {"max_rate": "100%"}}
     ports = {side: {"interface": "a", "vlan": vlan} for side, vlan in (("left", 10), ("right", 20))}
