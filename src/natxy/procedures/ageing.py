@@ -64,7 +64,9 @@ class Ageing(Procedure[AgeingConfig]):
         )
 
     def expected_step_s(self, experiment: Experiment, phase1_fps: float | None) -> float:
-        return self.config.longest + experiment.timing.drain + TRIAL_OVERHEAD_S
+        rate_fps = experiment.rate.rate if experiment.rate else None
+        opened_s = (experiment.connections or 0) / rate_fps if rate_fps else 0.0
+        return opened_s + self.config.longest + experiment.timing.drain + TRIAL_OVERHEAD_S
 
     def _idle(self, request: TrialRequest) -> TrialRequest:
         """Returns the request with a probe of each connection, spread over the longest idle time. Any may be lost."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Final
 
 from natxy.plan.experiment import Experiment
@@ -74,8 +75,10 @@ def _check_churn(procedure: ChurnConfig, experiment: Experiment, location: Locat
         yield Problem((*location, "procedure", "close"), text)
     if procedure.lifetime is None:
         kept = "UDP connection" if udp else "closed TCP connection"
-        text = "nobody knows whether any connection goes; give the longest time for which the gateway keeps an idle "
-        text += kept
+        text = (
+            "nobody knows whether any connection goes; give `lifetime`, the longest time for which the gateway keeps "
+        )
+        text += f"an idle {kept}"
         yield Problem((*location, "procedure", "lifetime"), text)
         return
     if experiment.search is None or experiment.connections is None:
@@ -112,5 +115,6 @@ def _check_ageing(procedure: AgeingConfig, experiment: Experiment, location: Loc
         text = f"connections of {experiment.protocol} cannot be left {procedure.state}; expected {' or '.join(states)}"
         yield Problem((*location, "procedure", "state"), text)
     if experiment.connections and experiment.connections / procedure.longest < _LEAST_PROBES_FPS:
-        text = f"{experiment.connections:,} probes in {format_duration(procedure.longest)} are too few; give more"
+        text = f"{experiment.connections:,} probes in {format_duration(procedure.longest)} are too few; give at "
+        text += f"least {ceil(_LEAST_PROBES_FPS * procedure.longest):,}"
         yield Problem((*location, "connections"), text)

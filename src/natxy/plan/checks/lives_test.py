@@ -48,7 +48,12 @@ def test_closing_needs_tcp() -> None:
         ({"lifetime": "3s"}, "100k", "", ""),
         ({"lifetime": "2s"}, "100k", "procedure.lifetime", "keeps connections for longer, 3 s (udp_timeout_s)"),
         ({"lifetime": "121s"}, "3M", "procedure.lifetime", "keeps no idle connection for longer than 120 s"),
-        ({}, "100k", "procedure.lifetime", "give the longest time for which the gateway keeps an idle UDP connection"),
+        (
+            {},
+            "100k",
+            "procedure.lifetime",
+            "the longest time for which the gateway keeps an idle UDP connection",
+        ),
         ({"lifetime": "3s", "close": "reset"}, "100k", "procedure.close", "connections of UDP are not closed"),
     ],
 )
@@ -108,7 +113,7 @@ def test_idle_times_may_be_longer_than_a_lifetime() -> None:
 
 def test_probes_are_as_frequent_as_the_engine_can_send() -> None:
     found = told(procedure={"name": "ageing", "longest": "1h"}, connections=10)
-    assert found == {"connections": "10 probes in 1 h 00 min are too few; give more"}
+    assert found == {"connections": "10 probes in 1 h 00 min are too few; give at least 36"}
 
 
 @pytest.mark.parametrize("procedure", ["connection-rate", "tcp-connection-rate"])
