@@ -2,14 +2,12 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <rte_eth_ring.h>
-#include <rte_ring.h>
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/joined_ports.hpp"
 #include "bench/task_bed.hpp"
 #include "trial/runner/flows.hpp"
 #include "trial/runner/ring_bed.hpp"
@@ -98,22 +96,8 @@ class Lives {
 /// opens all of them, and then some live on to their end.
 template <Family F>
 std::string live(std::uint64_t connections, const Bed& bed) {
-  constexpr unsigned kPlaces = 4096;
-  std::array<rte_ring*, 2> wires{};
-  std::vector<std::unique_ptr<Port>> ports;
-  for (std::size_t i = 0; i < wires.size(); ++i) {
-    wires.at(i) =
-        rte_ring_create(fmt::format("to{}", i).c_str(), kPlaces, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-  }
-  for (const Side side : {Side::left, Side::right}) {
-    const auto i = static_cast<std::size_t>(side);
-    rte_eth_from_rings(fmt::format("end{}", i).c_str(), &wires.at(i), 1, &wires.at(1 - i), 1, 0);
-    PortOptions options;
-    options.side = side;
-    options.device = fmt::format("net_ring_end{}", i);
-    options.medium = Medium::loop;
-    ports.push_back(std::make_unique<Port>(options));
-  }
+  Wires wires = new_wires();
+  const auto ports = joined_ports(wires);
   const Neighbors nobody;
   const TrialResources resources{ports, nobody, bed.workers, true, the_clock()};
   // Whole bursts, of which the last one of a life is no sender's last.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <rte_cycles.h>
-#include <rte_eth_ring.h>
 #include <rte_ring.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "bench/joined_ports.hpp"
 #include "trial/runner/ring_bed.hpp"
 
 // Measures the time before the first frame and the memory that a phase 1 with very many connections takes. It runs real
@@ -30,31 +30,6 @@ std::uint64_t resident_bytes() {
   std::uint64_t resident = 0;
   file >> size >> resident;
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-/// Holds the rings that carry the frames of each port to the other: from the right port, and from the left.
-using Wires = std::array<rte_ring*, 2>;
-
-Wires new_wires() {
-  Wires wires{};
-  for (std::size_t i = 0; i < wires.size(); ++i) {
-    wires.at(i) = rte_ring_create(fmt::format("wire{}", i).c_str(), 8192, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-  }
-  return wires;
-}
-
-std::vector<std::unique_ptr<Port>> joined_ports(Wires& wires) {
-  std::vector<std::unique_ptr<Port>> ports;
-  for (const Side side : {Side::left, Side::right}) {
-    const auto i = static_cast<std::size_t>(side);
-    rte_eth_from_rings(fmt::format("end{}", i).c_str(), &wires.at(i), 1, &wires.at(1 - i), 1, 0);
-    PortOptions options;
-    options.side = side;
-    options.device = fmt::format("net_ring_end{}", i);
-    options.medium = Medium::loop;
-    ports.push_back(std::make_unique<Port>(options));
-  }
-  return ports;
 }
 
 Neighbors known_gateway(Family family) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what is told beside rates of connections that come and go; `truth_test.py` measures them in virtual time."""
+"""Tests the caveats and losses beside rates of connections that come and go; `truth_test.py` measures the rates."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class TcpConnectionRateConfig(LivesDeclaration):
     response: SegmentCount = 1
     """Segments of data from the responder to the initiator, which fill the experiment's `frame_size`."""
     acknowledge: bool = False
-    """Whether request and response have an acknowledgment of their own, as hosts send one that have no data yet."""
+    """Whether request and response are each acknowledged by a segment without data, as hosts do."""
 
     list_position: ClassVar = 570
     summary: ClassVar = "the highest rate of TCP connections, each opened, used and closed (RFC 3511 §5.3)"

@@ -32,7 +32,7 @@ _LOAD_NOTE: Final = (
 _LOST_NOTE: Final = (
     "Of all trials whose load is known, without invalid ones. Queues are those in which frames wait for a core of the "
     "DUT. A frame dropped there may count as lost at the interface too, and interfaces also count frames that are not "
-    "the tester's. A reply that was not sent, because its connection had not arrived, is none of the lost."
+    "the tester's. Replies to connections that had not arrived were not sent, and are not among the lost frames."
 )
 
 _PLACES_NOTE: Final = (
